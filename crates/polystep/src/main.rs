@@ -1,0 +1,2 @@
+//! polystep
+fn main() {}
