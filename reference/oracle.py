@@ -1,0 +1,384 @@
+#!/usr/bin/env python3
+"""An independent oracle for generated proofs: the same mathematics, written a second time in Python, with SymPy's algebra.
+
+It shares no code with the Rust library. For every proof record (JSONL, see docs of `polystep generate`) it
+ 1. parses every state with its own parsers (infix and prefix) and prints it again: the text must come back unchanged;
+ 2. multiplies out the start with sympy.expand: the record's endpoint must be that polynomial, in normal form;
+ 3. computes every state's value with sympy.polys.rings: each must equal the start's value;
+ 4. derives the whole proof again from the start (which step comes next, what exactly it rewrites, the calculator's
+    brackets, the marks of annotated proofs) and compares it with the record, text for text;
+ 5. checks every cap of the configuration on the start, its expanded products and its endpoint.
+
+    polystep generate --config large_coeff --vars 2 --proofs 1000 --setting calculator | python3 oracle.py -
+    python3 oracle.py --run ../target/release/polystep --proofs 10000 --jobs 2 --sample oracle_sample.jsonl
+
+The second form generates and checks all 12 spaces in every granularity, setting and notation.
+Exit code 0: every record passed. 1: at least one did not; the first failures are explained.
+"""
+import argparse
+import collections
+import itertools
+import json
+import multiprocessing
+import re
+import subprocess
+import sys
+import time
+
+import sympy
+from sympy import ZZ, expand, ring, symbols
+
+from oracle_language import PARSE, PRINT, Wrong, infix, infix_factor, need, number, order
+
+# The configurations, from the paper's text: coefficients (polynomial, product, factor), degrees (polynomial, factor),
+# terms (product, factor), most products, most factors.
+CAPS = {
+    "small_coeff": ((60, 20, 5), (6, 3), (8, 3), 3, 3),
+    "medium_coeff": ((120, 40, 8), (6, 3), (8, 3), 3, 3),
+    "large_coeff": ((300, 100, 10), (6, 3), (8, 3), 3, 3),
+    "no_backtrack": ((10125, 3375, 5), (9, 3), (27, 3), 3, 3),
+    "medium_degree": ((120, 40, 8), (12, 5), (8, 3), 3, 3),
+    "medium_terms": ((120, 40, 8), (6, 3), (20, 4), 5, 4),
+}
+# granularity -> what one facstep, mulstep and sumstep rewrites
+UNITS = {
+    "coarse": ("product", "product", "all"),
+    "fine": ("factor", "pair", "pair"),
+    "fine_counted": ("factor", "product", "all"),
+    "fine_term": ("term", "pair", "pair"),
+}
+RING = {n: ring(["x%d" % (i + 1) for i in range(n)], ZZ)[0] for n in range(1, 9)}
+
+
+# ---------------------------------------------------------------- algebra, by SymPy
+def collect(factor, nvars):
+    merged = {}
+    for c, exponents, _ in factor:
+        merged[exponents] = merged.get(exponents, 0) + number(c)
+    return RING[nvars].from_dict(merged)
+
+
+def value(state, nvars):
+    """The polynomial a state stands for."""
+    if state[0] == "bare":
+        return collect(state[1], nvars)
+    total = RING[nvars].zero
+    for product in state[1]:
+        p = RING[nvars].one
+        for factor in product:
+            p = p * collect(factor, nvars)
+        total = total + p
+    return total
+
+
+def normal(poly):
+    """A SymPy ring element as a factor in normal form."""
+    return [(int(poly[m]), m, False) for m in sorted(poly.keys(), key=order)]
+
+
+def expanded(text, nvars):
+    """sympy.expand of an infix text, as a ring element: SymPy's own parser, SymPy's own expansion."""
+    gens = symbols("x1:%d" % (nvars + 1))
+    e = expand(sympy.sympify(text.replace("^", "**"), locals={str(g): g for g in gens}))
+    return RING[nvars].from_dict({m: int(c) for m, c in sympy.Poly(e, *gens).terms()})
+
+
+# ---------------------------------------------------------------- proofs
+def simplify_factor(factor, nvars):
+    return normal(collect(factor, nvars))
+
+
+def open_sum(groups, poly):
+    """The calculator's factor: for each monomial its summands, one number standing alone without a bracket."""
+    terms = []
+    for c, m, _ in normal(poly):
+        summands = [[n for n in s if n != 1] or [1] for s in groups[m]]
+        need(number(summands) == c, "the oracle's own summands do not add up")
+        terms.append((summands[0][0] if len(summands) == 1 and len(summands[0]) == 1 else summands, m, False))
+    return terms
+
+
+def open_factor(factor, nvars):
+    groups = collections.defaultdict(list)
+    for c, m, _ in factor:
+        groups[m].append([c])
+    return open_sum(groups, collect(factor, nvars))
+
+
+def multiply(factors, nvars):
+    """The product of simplified factors, plain and for the calculator."""
+    poly = RING[nvars].one
+    for f in factors:
+        poly = poly * collect(f, nvars)
+    groups = collections.defaultdict(list)
+    for choice in itertools.product(*factors):
+        m = tuple(map(sum, zip(*(t[1] for t in choice))))
+        groups[m].append([t[0] for t in choice])
+    return normal(poly), open_sum(groups, poly)
+
+
+def add(factors, nvars):
+    poly = RING[nvars].zero
+    groups = collections.defaultdict(list)
+    for f in factors:
+        poly = poly + collect(f, nvars)
+        for c, m, _ in f:
+            groups[m].append([c])
+    return normal(poly), open_sum(groups, poly)
+
+
+def derive(start, units, nvars):
+    """Every step of the proof: (kind, before, after, after for the calculator, marked text of before)."""
+    fac, mul, summing = units
+    state = [list(map(list, p)) for p in start[1]]
+    steps = []
+
+    def show(mark):
+        """The infix text with the operand between # #; mark = (first product, last product, factors or None)."""
+        first, last, factors = mark
+        texts = []
+        for i, p in enumerate(state):
+            parts = ["(%s)" % infix_factor(f) for f in p]
+            if factors and i == first:
+                a, b = factors
+                parts[a] = "#" + parts[a]
+                parts[b] = parts[b] + "#"
+            texts.append("*".join(parts))
+        if not factors:
+            texts[first] = "#" + texts[first]
+            texts[last] = texts[last] + "#"
+        return "+".join(texts)
+
+    def step(kind, mark, plain, calculator, ends=False):
+        before, marked = ("sum", [list(p) for p in state]), show(mark)
+        bare = ends and len(plain) == 1 and len(plain[0]) == 1
+        after = ("bare", plain[0][0]) if bare else ("sum", plain)
+        opened = ("bare", calculator[0][0]) if bare else ("sum", calculator)
+        if after != before:
+            steps.append((kind, before, after, opened, marked))
+        state[:] = plain
+
+    def replaced(i, product):
+        return [product if k == i else list(p) for k, p in enumerate(state)]
+
+    alone = len(state) == 1
+    for i, product in enumerate(list(state)):
+        one = alone and len(product) == 1
+        if fac == "product":
+            step("facstep", (i, i, None), replaced(i, [simplify_factor(f, nvars) for f in product]),
+                 replaced(i, [open_factor(f, nvars) for f in product]), ends=one)
+            continue
+        for j, factor in enumerate(product):
+            for plain, calculator in fac_states(factor, fac, nvars):
+                head, tail = state[i][:j], state[i][j + 1:]
+                step("facstep", (i, i, (j, j)), replaced(i, head + [plain] + tail),
+                     replaced(i, head + [calculator] + tail), ends=one)
+    for i in range(len(state)):
+        while len(state[i]) > 1:
+            n = len(state[i]) if mul == "product" else 2
+            plain, calculator = multiply(state[i][:n], nvars)
+            rest = state[i][n:]
+            step("mulstep", (i, i, None if mul == "product" else (0, 1)), replaced(i, [plain] + rest),
+                 replaced(i, [calculator] + rest), ends=alone)
+    while len(state) > 1:
+        n = len(state) if summing == "all" else 2
+        plain, calculator = add([p[0] for p in state[:n]], nvars)
+        step("sumstep", (0, n - 1, None), [[plain]] + state[n:], [[calculator]] + state[n:], ends=True)
+    return steps
+
+
+def fac_states(factor, fac, nvars):
+    """What one factor becomes, facstep after facstep."""
+    need(fac == "factor", "the oracle does not know fac =", fac)
+    plain = simplify_factor(factor, nvars)
+    return [(plain, open_factor(factor, nvars))] if infix_factor(plain) != infix_factor(factor) else []
+
+
+def expected_steps(record, start, notation):
+    nvars, setting = record["vars"], record["setting"]
+    show = PRINT[notation]
+    if setting == "endpoint":
+        end = ("bare", normal(value(start, nvars)))
+        return [{"kind": "endpoint", "input": show(start), "target": show(end)}]
+    derived = derive(start, UNITS[record["granularity"]], nvars)
+    steps = []
+    for kind, before, after, opened, marked in derived:
+        if setting == "annotated":
+            tagged = "%s$%s" % (kind[:3].upper(), marked)
+            steps.append({"kind": "markstep", "input": "MARK$" + infix(before), "target": tagged})
+            steps.append({"kind": kind, "input": tagged, "target": "MARK$" + infix(after)})
+        elif setting == "calculator":
+            steps.append({"kind": kind, "input": show(before), "target": show(opened), "next": show(after)})
+        else:
+            steps.append({"kind": kind, "input": show(before), "target": show(after)})
+    if setting == "annotated":
+        end = infix(derived[-1][2])
+        steps.append({"kind": "markstep", "input": "MARK$" + end, "target": "END$" + end})
+    return steps
+
+
+# ---------------------------------------------------------------- caps
+def check_caps(record, start, end):
+    (c_poly, c_prod, c_fac), (d_poly, d_fac), (t_prod, t_fac), max_prod, max_fac = CAPS[record["config"]]
+    nvars = record["vars"]
+    need(start[0] == "sum", "the start is not a sum of products")
+    need(2 <= len(start[1]) <= max_prod, len(start[1]), "products")
+    degrees = []
+    for product in start[1]:
+        need(1 <= len(product) <= max_fac, len(product), "factors")
+        poly = RING[nvars].one
+        for factor in product:
+            need(1 <= len(factor) <= t_fac, len(factor), "terms in a factor")
+            for c, exponents, raw in factor:
+                need(1 <= c <= c_fac, "coefficient", c, "in a factor")
+                need(sum(exponents) <= d_fac, "degree", sum(exponents), "in a factor")
+                need(raw or 1 not in exponents, "an unsimplified factor without ^1")
+            keys = [order(t[1]) for t in factor]
+            need(keys == sorted(keys), "the terms of a factor are out of order")
+            poly = poly * collect(factor, nvars)
+        need(max(poly.values()) <= c_prod, "coefficient", max(poly.values()), "in a product")
+        need(len(poly) <= t_prod, len(poly), "terms in a product")
+        degrees.append(max(map(sum, poly.keys())))
+    for product, degree in zip(start[1], degrees):
+        # only a product whose degree is used up ends after one factor, and all products are given the same degree
+        need(len(product) > 1 or degree == max(degrees), "a single factor, but degree is left")
+    need(max(degrees) <= d_poly, "degree", max(degrees))
+    need(max(number(t[0]) for t in end[1]) <= c_poly, "a coefficient of the endpoint is above", c_poly)
+
+
+# ---------------------------------------------------------------- records
+def drop_marks(text):
+    return text.split("$", 1)[-1].replace("#", "")
+
+
+def check_record(record):
+    nvars, notation, setting = record["vars"], record["notation"], record["setting"]
+    seen = {}
+
+    def read(text):
+        if text not in seen:
+            state = PARSE[notation](text, nvars)
+            need(PRINT[notation](state) == text, "printed again, it differs:", text)
+            seen[text] = state
+        return seen[text]
+
+    if setting == "arithmetic":
+        return check_arithmetic(record)
+    start, end = read(record["start"]), read(record["end"])
+    total = value(start, nvars)
+    need(end[0] == "bare" and end[1] == normal(total), "the end is not the start's normal form")
+    need(expanded(infix(start), nvars) == total, "sympy.expand(start) is another polynomial")
+    if record["config"] in CAPS:
+        check_caps(record, start, end)
+    for k, (got, want) in enumerate(itertools.zip_longest(record["steps"],
+                                                          expected_steps(record, start, notation))):
+        need(got and want, "step", k, ": the record ends early or late")
+        need({x: v for x, v in got.items() if v is not None} == want,
+             "step", k, ":\n    got  ", json.dumps(got), "\n    want ", json.dumps(want))
+        for key in ("input", "target", "next"):
+            if key in want:
+                text = drop_marks(got[key]) if setting == "annotated" else got[key]
+                need(value(read(text), nvars) == total, "step", k, ": the value of", key, "changed:", text)
+    last = record["steps"][-1]
+    need(drop_marks(last.get("next") or last["target"]) == record["end"], "the last step does not reach the end")
+
+
+def check_arithmetic(record):
+    for step in record["steps"]:
+        text = step["input"]
+        if record["notation"] == "prefix":
+            op, rest = text.split(" ", 1)
+            a, b = [int(n.replace(" ", "")) for n in rest.split("INT+") if n.strip()]
+            answer = int(step["target"].replace("INT+", "").replace(" ", ""))
+        else:
+            a, op, b = re.fullmatch(r"(\d+)([+*])(\d+)", text).groups()
+            a, b, answer = int(a), int(b), int(step["target"])
+        need(len(str(a)) == len(str(b)) and len(str(a)) in (4, 9), "not 4 or 9 digits:", text)
+        need(answer == (a + b if op == "+" else a * b), "wrong answer:", text, step["target"])
+        need(step["kind"] == {"+": "add", "*": "mul"}[op], "the kind of", text, "is", step["kind"])
+
+
+def check_lines(lines, say, most=3):
+    """(proofs, steps, failures) of JSONL lines; the first failures are said."""
+    proofs = steps = failures = 0
+    for n, line in enumerate(lines, 1):
+        record = json.loads(line)
+        proofs += 1
+        steps += len(record["steps"])
+        try:
+            check_record(record)
+        except Exception as e:  # a record that breaks the oracle is a record that is wrong
+            failures += 1
+            if failures <= most:
+                say("line %d (%s): %s: %s" % (n, record.get("id"), type(e).__name__, e))
+    return proofs, steps, failures
+
+
+# ---------------------------------------------------------------- the whole run
+def combinations():
+    """Every space in every granularity, setting and notation that exists."""
+    for config, nvars in itertools.product(CAPS, (1, 2)):
+        for notation in ("infix", "prefix"):
+            for setting in ("plain", "calculator"):
+                for granularity in ("coarse", "fine", "fine_counted"):
+                    yield config, nvars, setting, granularity, notation
+            yield config, nvars, "endpoint", "coarse", notation
+        for granularity in ("coarse", "fine"):
+            yield config, nvars, "annotated", granularity, "infix"
+
+
+def run_one(job):
+    polystep, proofs, seed, sample, (config, nvars, setting, granularity, notation) = job
+    command = [polystep, "generate", "--config", config, "--vars", str(nvars), "--setting", setting, "--granularity",
+               granularity, "--notation", notation, "--proofs", str(proofs), "--seed", str(seed)]
+    generator = subprocess.run(command, capture_output=True, text=True, check=True)
+    lines = generator.stdout.splitlines()
+    said = []
+    counts = check_lines(lines, said.append)
+    return (config, nvars, setting, granularity, notation), counts, said, lines[:sample]
+
+
+def run_all(args):
+    began = time.time()
+    jobs = [(args.run, args.proofs, args.seed, args.sample_proofs, c) for c in combinations()]
+    total, bad, kept = [0, 0, 0], 0, []
+    with multiprocessing.Pool(args.jobs) as pool:
+        for combination, counts, said, lines in pool.imap(run_one, jobs):
+            total = [a + b for a, b in zip(total, counts)]
+            wrong = counts[2] or counts[0] != args.proofs
+            bad += bool(wrong)
+            print("%-13s vars %d  %-10s  %-12s  %-6s  %6d proofs  %7d steps  %d failed" % (combination + counts),
+                  *said, sep="\n    ", flush=True)
+            kept += lines
+    print("SymPy %s: %d proofs, %d steps, %d failed; %.0f s" % (sympy.__version__, *total, time.time() - began))
+    if args.sample and not bad:
+        with open(args.sample, "w") as f:
+            f.writelines(line + "\n" for line in kept)
+    return bad
+
+
+def main():
+    ap = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    ap.add_argument("files", nargs="*", help="JSONL files of proof records; - is standard input")
+    ap.add_argument("--run", metavar="POLYSTEP", help="generate with this program and check every combination")
+    ap.add_argument("--proofs", type=int, default=10000, help="proofs per combination, with --run")
+    ap.add_argument("--seed", type=int, default=1)
+    ap.add_argument("--jobs", type=int, default=1)
+    ap.add_argument("--sample", metavar="FILE", help="write the first verified proofs of every combination here")
+    ap.add_argument("--sample-proofs", type=int, default=1)
+    args = ap.parse_args()
+    if args.run:
+        sys.exit(1 if run_all(args) else 0)
+    if not args.files:
+        ap.error("give a file of proof records, - for standard input, or --run")
+    failed = 0
+    for name in args.files:
+        with (sys.stdin if name == "-" else open(name)) as f:
+            proofs, steps, failures = check_lines(f, print)
+        print("%s: %d proofs, %d steps, %d failed" % (name, proofs, steps, failures))
+        failed += failures
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
