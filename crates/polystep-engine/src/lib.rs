@@ -11,6 +11,7 @@ pub mod cpu;
 pub mod cuda;
 pub mod error;
 pub mod executor;
+pub mod optest;
 pub mod philox;
 pub mod program;
 
