@@ -1,0 +1,108 @@
+//! `[model]` of a run's TOML: every number that shapes the network, with its default.
+
+use polystep_core::token::VOCABULARY;
+use polystep_engine::{Activation, NormOrder};
+use serde::{Deserialize, Serialize};
+
+/// The paper's two sizes. `S` = 4+4 layers, 4 heads; `L` = 6+6 layers, 8 heads; both with d 256.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Size {
+    /// Transformer-S.
+    S,
+    /// Transformer-L.
+    L,
+}
+
+/// Where the layer norms stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum NormName {
+    Pre,
+    Post,
+}
+
+/// The shape of a model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModelConfig {
+    /// Width.
+    pub d: usize,
+    /// Encoder layers; the decoder has as many.
+    pub layers: usize,
+    /// Attention heads; must divide `d`.
+    pub heads: usize,
+    /// Width of the feed-forward layer.
+    pub ffn: usize,
+    /// `Post` is BART, `Pre` is mBART.
+    pub norm: NormOrder,
+    /// Feed-forward activation.
+    pub activation: Activation,
+    /// Dropout after the embedding norm and after each sub-layer.
+    pub dropout: f32,
+    /// Longest sequence, `</s>` included.
+    pub max_positions: usize,
+    /// Whether token embeddings are multiplied by √d (`scale_embedding` of BART).
+    pub scale_embedding: bool,
+    /// Standard deviation of fresh weights.
+    pub init_std: f32,
+}
+
+impl ModelConfig {
+    /// One of the paper's sizes with the shape of recipe `fast` (pre-norm, GELU).
+    pub fn of_size(size: Size) -> Self {
+        let (layers, heads) = match size {
+            Size::S => (4, 4),
+            Size::L => (6, 8),
+        };
+        ModelConfig {
+            d: 256,
+            layers,
+            heads,
+            ffn: 1024,
+            norm: NormOrder::Pre,
+            activation: Activation::Gelu,
+            dropout: 0.0,
+            max_positions: 512,
+            scale_embedding: false,
+            init_std: 0.02,
+        }
+    }
+
+    /// Width of one head.
+    pub fn head_dim(&self) -> usize {
+        self.d / self.heads
+    }
+
+    /// Tokens in the vocabulary: the same for every setting.
+    pub fn vocabulary(&self) -> usize {
+        VOCABULARY
+    }
+
+    /// One sentence on what cannot be built, if anything.
+    pub fn check(&self) -> Result<(), String> {
+        let whole = |name: &str, n: usize| if n == 0 { Err(format!("model.{name} must be at least 1")) } else { Ok(()) };
+        whole("d", self.d)?;
+        whole("layers", self.layers)?;
+        whole("heads", self.heads)?;
+        whole("ffn", self.ffn)?;
+        if !self.d.is_multiple_of(self.heads) {
+            return Err(format!("model.heads = {} does not divide model.d = {}", self.heads, self.d));
+        }
+        if ![16, 32, 64, 128].contains(&self.head_dim()) {
+            return Err(format!(
+                "model.d / model.heads = {} is no head width we can compute: choose 16, 32, 64 or 128",
+                self.head_dim()
+            ));
+        }
+        if !self.d.is_multiple_of(64) || self.d > 1024 || !self.ffn.is_multiple_of(64) {
+            return Err("model.d must be a multiple of 64 up to 1024, and model.ffn a multiple of 64".into());
+        }
+        if !(0.0..1.0).contains(&self.dropout) {
+            return Err(format!("model.dropout = {} must be at least 0 and below 1", self.dropout));
+        }
+        if self.max_positions < 8 {
+            return Err("model.max_positions must be at least 8".into());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,18 @@
+//! The encoder-decoder Transformer of the paper, in the two shapes Hugging Face knows: BART (post-norm) and mBART
+//! (pre-norm).
+//!
+//! A model is a [`ModelConfig`], a [`Layout`] of its parameters in one flat buffer, and the [`Program`]s that the engine
+//! runs. Nothing here computes: the same programs run on the CPU and on CUDA.
+
+mod config;
+mod init;
+mod layout;
+mod programs;
+
+pub use config::{ModelConfig, Size};
+pub use init::initial_params;
+pub use layout::{Layout, NamedParam};
+pub use programs::{Optimiser, TrainingProgram, evaluation_program, training_program};
+
+#[cfg(doc)]
+use polystep_engine::Program;
