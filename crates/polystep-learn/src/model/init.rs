@@ -4,7 +4,7 @@
 //! Each tensor has a stream of its own, keyed by its Hugging Face name, so that adding a layer does not change the others.
 
 use super::{Layout, ModelConfig};
-use polystep_core::stream::{Purpose, stream_for_name};
+use polystep_core::stream::{Purpose, Streams};
 use polystep_core::token;
 
 /// The flat buffer of a fresh model.
@@ -13,9 +13,9 @@ pub fn initial_params(config: &ModelConfig, layout: &Layout, seed: u64) -> Vec<f
     for named in layout.names() {
         let values = &mut flat[named.offset..][..named.len()];
         if named.shape.len() == 2 {
-            let mut rng = stream_for_name(seed, Purpose::Init, &named.name);
+            let mut stream = Streams::new(seed, Purpose::Init, &named.name).at(0);
             for pair in values.chunks_mut(2) {
-                let (a, b) = normal_pair(&mut || rng.uniform_f64());
+                let (a, b) = normal_pair(|| (stream.word() >> 11) as f64 / (1u64 << 53) as f64);
                 pair[0] = a as f32 * config.init_std;
                 if let Some(second) = pair.get_mut(1) {
                     *second = b as f32 * config.init_std;
@@ -36,8 +36,8 @@ pub fn initial_params(config: &ModelConfig, layout: &Layout, seed: u64) -> Vec<f
     flat
 }
 
-/// Box and Muller's two independent standard normals from two uniforms in (0, 1].
-fn normal_pair(uniform: &mut impl FnMut() -> f64) -> (f64, f64) {
+/// Box and Muller's two independent standard normals from two uniforms in [0, 1).
+fn normal_pair(mut uniform: impl FnMut() -> f64) -> (f64, f64) {
     let radius = (-2.0 * (1.0 - uniform()).ln()).sqrt();
     let angle = std::f64::consts::TAU * uniform();
     (radius * angle.cos(), radius * angle.sin())

@@ -1,0 +1,202 @@
+//! Beam search, scored in two ways at once.
+//!
+//! Headline: summed log-probability; the search ends when no live beam can beat the fifth finished one (a sum only falls,
+//! so this is exact). `lp1`, the classic one: the first five that finish, ordered by log-probability over length. The live
+//! beams are the same in both: at one length, sum and mean order alike. Per source, the 2·beam best candidates are walked
+//! in order: those ending in `</s>` are finished, the others fill the next live beams.
+
+use super::{Hypothesis, Lane, Stepper, TopTokens};
+use polystep_core::token::{BOS, EOS};
+use polystep_engine::EngineError;
+
+/// How wide to search.
+#[derive(Clone, Copy, Debug)]
+pub struct BeamOptions {
+    /// Beams per source.
+    pub beam: usize,
+}
+
+impl Default for BeamOptions {
+    fn default() -> Self {
+        BeamOptions { beam: 5 }
+    }
+}
+
+/// The finished hypotheses of one source, best first; at most `beam` in each list.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct BeamResult {
+    /// By summed log-probability.
+    pub headline: Vec<Hypothesis>,
+    /// The first to finish, by log-probability divided by length (`</s>` counted).
+    pub lp1: Vec<Hypothesis>,
+}
+
+/// A live beam.
+#[derive(Clone, Debug)]
+struct Live {
+    tokens: Vec<u8>,
+    score: f32,
+    lane: u32,
+}
+
+struct Search {
+    beam: usize,
+    live: Vec<Live>,
+    headline: Vec<Hypothesis>,
+    lp1: Vec<Hypothesis>,
+}
+
+/// Searches for every source, in the order given.
+pub fn beam_search(
+    stepper: &mut dyn Stepper,
+    sources: &[&[u8]],
+    options: BeamOptions,
+) -> Result<Vec<BeamResult>, EngineError> {
+    let mut answers = vec![BeamResult::default(); sources.len()];
+    for group in groups(sources, stepper.capacity(options.beam)) {
+        let batch: Vec<&[u8]> = group.iter().map(|&i| sources[i]).collect();
+        stepper.begin(&batch)?;
+        let mut searches: Vec<Search> = (0..group.len()).map(|i| Search::new(options.beam, i as u32)).collect();
+        let mut top = TopTokens::default();
+        for position in 0..stepper.max_tokens() {
+            let lanes = next_lanes(&mut searches);
+            if lanes.is_empty() {
+                break;
+            }
+            stepper.step(position, &lanes, options.beam + 1, &mut top)?;
+            for search in &mut searches {
+                search.advance(&top);
+            }
+        }
+        for (i, search) in group.into_iter().zip(searches) {
+            answers[i] = search.finish();
+        }
+    }
+    Ok(answers)
+}
+
+/// Indices of the sources, longest first, cut into groups of at most `size`: sources of one length share a batch.
+pub(super) fn groups(sources: &[&[u8]], size: usize) -> Vec<Vec<usize>> {
+    let mut order: Vec<usize> = (0..sources.len()).collect();
+    order.sort_by_key(|&i| std::cmp::Reverse(sources[i].len()));
+    order.chunks(size.max(1)).map(<[usize]>::to_vec).collect()
+}
+
+/// Numbers the live beams of all searches; each remembers its lane.
+fn next_lanes(searches: &mut [Search]) -> Vec<Lane> {
+    let mut lanes = Vec::new();
+    for (source, search) in searches.iter_mut().enumerate() {
+        for live in &mut search.live {
+            lanes.push(Lane {
+                source: source as u32,
+                parent: live.lane,
+                token: live.tokens.last().copied().unwrap_or(BOS),
+            });
+            live.lane = lanes.len() as u32 - 1;
+        }
+    }
+    lanes
+}
+
+impl Search {
+    fn new(beam: usize, lane: u32) -> Self {
+        let start = Live { tokens: Vec::new(), score: 0.0, lane };
+        Search { beam, live: vec![start], headline: Vec::new(), lp1: Vec::new() }
+    }
+
+    fn advance(&mut self, top: &TopTokens) {
+        let mut candidates: Vec<(f32, usize, u8)> = Vec::with_capacity(self.live.len() * top.k);
+        for (i, live) in self.live.iter().enumerate() {
+            candidates.extend(top.lane(live.lane as usize).map(|(token, l)| (live.score + l, i, token)));
+        }
+        candidates.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)).then(a.2.cmp(&b.2)));
+        let mut next = Vec::with_capacity(self.beam);
+        for &(score, i, token) in candidates.iter().take(2 * self.beam) {
+            let parent = &self.live[i];
+            if token == EOS {
+                self.finished(Hypothesis { tokens: parent.tokens.clone(), logprob: score, finished: true });
+            } else if next.len() < self.beam {
+                let mut tokens = Vec::with_capacity(parent.tokens.len() + 1);
+                tokens.extend_from_slice(&parent.tokens);
+                tokens.push(token);
+                next.push(Live { tokens, score, lane: parent.lane });
+            }
+        }
+        let best = next.first().map_or(f32::NEG_INFINITY, |l| l.score);
+        let headline_done = self.headline.len() == self.beam && best <= self.headline[self.beam - 1].logprob;
+        self.live = if headline_done && self.lp1.len() == self.beam { Vec::new() } else { next };
+    }
+
+    fn finished(&mut self, hypothesis: Hypothesis) {
+        if self.lp1.len() < self.beam {
+            self.lp1.push(hypothesis.clone());
+        }
+        let at = self.headline.partition_point(|h| h.logprob >= hypothesis.logprob);
+        self.headline.insert(at, hypothesis);
+        self.headline.truncate(self.beam);
+    }
+
+    fn finish(mut self) -> BeamResult {
+        let mean = |h: &Hypothesis| h.logprob / (h.tokens.len() + 1) as f32;
+        self.lp1.sort_by(|a, b| mean(b).total_cmp(&mean(a)));
+        BeamResult { headline: self.headline, lp1: self.lp1 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::toy::Toy;
+    use super::*;
+
+    /// Every output up to the limit, best first.
+    fn exhaustive(toy: &Toy, source: &[u8]) -> Vec<(f32, Vec<u8>)> {
+        let mut done = Vec::new();
+        let mut open = vec![(0.0f32, Vec::new())];
+        for position in 0..toy.max_tokens {
+            let mut next = Vec::new();
+            for (score, tokens) in open {
+                let last = tokens.last().copied().unwrap_or(BOS);
+                for (token, l) in toy.next(source, position, last) {
+                    if token == EOS {
+                        done.push((score + l, tokens.clone()));
+                    } else {
+                        next.push((score + l, [tokens.as_slice(), &[token]].concat()));
+                    }
+                }
+            }
+            open = next;
+        }
+        done.sort_by(|a, b| b.0.total_cmp(&a.0));
+        done
+    }
+
+    #[test]
+    fn a_wide_beam_finds_the_five_best_of_all() {
+        let mut toy = Toy::new(3, 6);
+        let sources: Vec<Vec<u8>> = (0..25).map(|i| vec![i]).collect();
+        let sources: Vec<&[u8]> = sources.iter().map(Vec::as_slice).collect();
+        // 3^5 hypotheses at most: a beam of 243 prunes nothing.
+        let found = beam_search(&mut toy, &sources, BeamOptions { beam: 243 }).unwrap();
+        for (source, result) in sources.iter().zip(found) {
+            for (want, got) in exhaustive(&toy, source).iter().zip(&result.headline).take(5) {
+                assert_eq!(want.1, got.tokens);
+                assert!((want.0 - got.logprob).abs() < 1e-5);
+            }
+        }
+    }
+
+    #[test]
+    fn both_orders_hold_and_groups_do_not_matter() {
+        let mut toy = Toy::new(4, 10);
+        let sources: Vec<Vec<u8>> = (0..23).map(|i| vec![i; 1 + i as usize % 4]).collect();
+        let sources: Vec<&[u8]> = sources.iter().map(Vec::as_slice).collect();
+        let all = beam_search(&mut toy, &sources, BeamOptions::default()).unwrap();
+        for (i, result) in all.iter().enumerate() {
+            assert!(result.headline.is_sorted_by(|a, b| a.logprob >= b.logprob));
+            let mean = |h: &Hypothesis| h.logprob / (h.tokens.len() + 1) as f32;
+            assert!(result.lp1.is_sorted_by(|a, b| mean(a) >= mean(b)));
+            let alone = beam_search(&mut toy, &sources[i..=i], BeamOptions::default()).unwrap();
+            assert_eq!(&alone[0], result);
+        }
+    }
+}

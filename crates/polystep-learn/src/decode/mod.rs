@@ -1,0 +1,134 @@
+//! From a model to answers: greedy and beam search over any [`Stepper`], with log-probabilities kept.
+//!
+//! The search runs on the host and knows nothing of devices. A stepper encodes the sources once, then extends *lanes*
+//! (hypotheses) by one token at a time. A lane names its parent of the step before, so that cached keys and values are
+//! looked up, never moved.
+
+mod beam;
+mod greedy;
+
+pub use beam::{BeamOptions, BeamResult, beam_search};
+pub use greedy::greedy;
+
+use polystep_engine::EngineError;
+
+/// One hypothesis to be extended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lane {
+    /// Which source it answers.
+    pub source: u32,
+    /// Index of the lane it continues among the lanes of the step before (ignored in the first step).
+    pub parent: u32,
+    /// The token it adds.
+    pub token: u8,
+}
+
+/// The best next tokens of each lane, best first; ties go to the smaller token.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TopTokens {
+    /// How many per lane.
+    pub k: usize,
+    /// `lanes × k` tokens.
+    pub tokens: Vec<u8>,
+    /// Their log-probabilities.
+    pub logprobs: Vec<f32>,
+}
+
+impl TopTokens {
+    /// The best tokens of one lane with their log-probabilities.
+    pub fn lane(&self, lane: usize) -> impl Iterator<Item = (u8, f32)> + '_ {
+        let at = lane * self.k..(lane + 1) * self.k;
+        self.tokens[at.clone()].iter().copied().zip(self.logprobs[at].iter().copied())
+    }
+}
+
+/// A model that can be asked for next tokens.
+pub trait Stepper {
+    /// How many sources one call of `begin` may take, given how many lanes each will need.
+    fn capacity(&self, lanes_per_source: usize) -> usize;
+
+    /// The longest output, `</s>` included.
+    fn max_tokens(&self) -> usize;
+
+    /// Encodes sources (without `</s>`); forgets everything before.
+    fn begin(&mut self, sources: &[&[u8]]) -> Result<(), EngineError>;
+
+    /// Extends every lane by its token, which stands at `position` of the decoder's input (0 is `<s>`), and returns the `k`
+    /// best tokens after it.
+    fn step(&mut self, position: usize, lanes: &[Lane], k: usize, out: &mut TopTokens) -> Result<(), EngineError>;
+}
+
+/// One finished output.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hypothesis {
+    /// Its tokens, without `</s>`.
+    pub tokens: Vec<u8>,
+    /// Sum of the log-probabilities of its tokens and of `</s>`.
+    pub logprob: f32,
+    /// False if it was cut at the length limit.
+    pub finished: bool,
+}
+
+#[cfg(test)]
+pub(crate) mod toy {
+    //! A bigram model over a few tokens that depends on the source: small enough to search exhaustively.
+
+    use super::*;
+
+    pub const EOS: u8 = polystep_core::token::EOS;
+
+    /// Tokens 4.. and `</s>`; logits from a hash of (source, position, previous token, next token).
+    pub struct Toy {
+        pub symbols: usize,
+        pub max_tokens: usize,
+        pub sources: Vec<Vec<u8>>,
+    }
+
+    impl Toy {
+        pub fn new(symbols: usize, max_tokens: usize) -> Self {
+            Toy { symbols, max_tokens, sources: Vec::new() }
+        }
+
+        /// Log-probabilities of every token after `token`.
+        pub fn next(&self, source: &[u8], position: usize, token: u8) -> Vec<(u8, f32)> {
+            let choices = std::iter::once(EOS).chain((0..self.symbols).map(|i| 4 + i as u8));
+            let logits: Vec<(u8, f64)> = choices
+                .map(|next| {
+                    let key = [source, &[position as u8, token, next]].concat();
+                    let hash = blake3::hash(&key);
+                    (next, f64::from(hash.as_bytes()[0]) / 64.0)
+                })
+                .collect();
+            let total: f64 = logits.iter().map(|l| l.1.exp()).sum();
+            let mut out: Vec<_> = logits.iter().map(|&(t, l)| (t, (l - total.ln()) as f32)).collect();
+            out.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+            out
+        }
+    }
+
+    impl Stepper for Toy {
+        fn capacity(&self, lanes_per_source: usize) -> usize {
+            (16 / lanes_per_source).max(1)
+        }
+
+        fn max_tokens(&self) -> usize {
+            self.max_tokens
+        }
+
+        fn begin(&mut self, sources: &[&[u8]]) -> Result<(), EngineError> {
+            self.sources = sources.iter().map(|s| s.to_vec()).collect();
+            Ok(())
+        }
+
+        fn step(&mut self, position: usize, lanes: &[Lane], k: usize, out: &mut TopTokens) -> Result<(), EngineError> {
+            (out.k, out.tokens, out.logprobs) = (k.min(self.symbols + 1), Vec::new(), Vec::new());
+            for lane in lanes {
+                for (token, logprob) in self.next(&self.sources[lane.source as usize], position, lane.token).iter().take(out.k) {
+                    out.tokens.push(*token);
+                    out.logprobs.push(*logprob);
+                }
+            }
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! Files that are whole or not there: written beside their place, synced, renamed, and the folder synced after them.
+//!
+//! A run may be killed between any two instructions, so no other way of writing a checkpoint or a weight file is used here.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::Path;
+
+use crate::LearnError;
+
+/// Writes `bytes` under `path`, or nothing.
+pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), LearnError> {
+    write_parts(path, &[bytes])
+}
+
+/// Writes the parts one after the other under `path`, or nothing.
+pub fn write_parts(path: &Path, parts: &[&[u8]]) -> Result<(), LearnError> {
+    let write = || -> io::Result<()> {
+        let temporary = path.with_extension("tmp");
+        let mut file = OpenOptions::new().write(true).create(true).truncate(true).open(&temporary)?;
+        let written = parts.iter().try_for_each(|part| file.write_all(part)).and_then(|()| file.sync_all());
+        drop(file);
+        if let Err(error) = written {
+            // A full disk must not keep the half of a file on top of it.
+            let _ = fs::remove_file(&temporary);
+            return Err(error);
+        }
+        fs::rename(&temporary, path)?;
+        sync_folder(path.parent().unwrap_or(Path::new(".")))
+    };
+    write().map_err(|source| LearnError::file("cannot write", path, source))
+}
+
+/// Makes renames and removals in a folder last.
+pub fn sync_folder(folder: &Path) -> io::Result<()> {
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    File::open(folder)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replaces_the_old_file_and_leaves_nothing_beside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.bin");
+        write_whole(&path, b"old").unwrap();
+        write_parts(&path, &[b"ne", b"w"]).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_missing_folder_is_one_sentence() {
+        let error = write_whole(Path::new("/nowhere/at/all/a.bin"), b"x").unwrap_err().to_string();
+        assert!(error.starts_with("cannot write /nowhere/at/all/a.bin: "), "{error}");
+    }
+}

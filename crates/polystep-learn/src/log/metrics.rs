@@ -1,0 +1,155 @@
+//! `metrics.jsonl`: one line per event, flushed as it is written. On a resume, lines past the checkpoint's step are cut off,
+//! so that a run that was killed and resumed has the same lines as one that was not.
+
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::LearnError;
+
+/// A window of training steps.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TrainLine {
+    /// The last step of the window.
+    pub step: u64,
+    /// Examples seen so far.
+    pub examples: u64,
+    /// Mean loss over the window's target tokens.
+    pub loss: f64,
+    /// Mean gradient norm before clipping.
+    pub grad_norm: f64,
+    /// Learning rate of the last step.
+    pub lr: f64,
+    /// Share of the window's training examples with every token right.
+    pub exact: f64,
+    /// Source and target tokens of the window.
+    pub tokens: u64,
+    /// Seconds of training so far, over all resumes.
+    pub seconds: f64,
+}
+
+/// A validation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ValidLine {
+    /// After this step.
+    pub step: u64,
+    /// Examples seen so far.
+    pub examples: u64,
+    /// Share of proofs with every step right.
+    pub full_proof: f64,
+    /// Share of steps that are right.
+    pub stepwise: f64,
+    /// Mean loss over the target tokens.
+    pub loss: f64,
+    /// Whether no earlier validation was as good.
+    pub best: bool,
+    /// Seconds of training so far, over all resumes.
+    pub seconds: f64,
+}
+
+/// One line.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Line {
+    /// Training.
+    Train(TrainLine),
+    /// Validation.
+    Valid(ValidLine),
+}
+
+impl Line {
+    /// The step it belongs to.
+    pub fn step(&self) -> u64 {
+        match self {
+            Line::Train(line) => line.step,
+            Line::Valid(line) => line.step,
+        }
+    }
+}
+
+/// The open file.
+pub struct MetricsFile {
+    file: File,
+}
+
+impl MetricsFile {
+    /// Opens `path` for a run that continues after `step`; what an earlier session wrote past it is cut off, and so is a
+    /// line that it did not finish.
+    pub fn open(path: &Path, step: u64) -> Result<Self, LearnError> {
+        let open = || -> std::io::Result<File> {
+            let file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
+            let keep = lines_until(BufReader::new(&file), step)?;
+            file.set_len(keep)?;
+            Ok(file)
+        };
+        Ok(MetricsFile { file: open().map_err(|e| LearnError::file("cannot write", path, e))? })
+    }
+
+    /// Appends a line.
+    pub fn write(&mut self, line: &Line) -> std::io::Result<()> {
+        let mut text = serde_json::to_vec(line)?;
+        text.push(b'\n');
+        self.file.write_all(&text)
+    }
+}
+
+/// Length in bytes of the whole lines up to `step`.
+fn lines_until(mut file: impl BufRead, step: u64) -> std::io::Result<u64> {
+    let (mut keep, mut text) = (0, String::new());
+    loop {
+        text.clear();
+        let n = file.read_line(&mut text)?;
+        let within = serde_json::from_str::<Line>(&text).is_ok_and(|line| line.step() <= step);
+        if n == 0 || !text.ends_with('\n') || !within {
+            return Ok(keep);
+        }
+        keep += n as u64;
+    }
+}
+
+/// Every line of a run.
+pub fn read_metrics(path: &Path) -> Result<Vec<Line>, LearnError> {
+    let text = std::fs::read_to_string(path).map_err(|e| LearnError::file("cannot read", path, e))?;
+    let line = |(i, text): (usize, &str)| {
+        serde_json::from_str(text).map_err(|e| LearnError::Damaged {
+            path: path.to_path_buf(),
+            why: format!("line {}: {e}", i + 1),
+            help: String::new(),
+        })
+    };
+    text.lines().enumerate().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn valid(step: u64) -> Line {
+        let line =
+            ValidLine { step, examples: 32 * step, full_proof: 0.5, stepwise: 0.75, loss: 0.1, best: true, seconds: 1.5 };
+        Line::Valid(line)
+    }
+
+    #[test]
+    fn a_resume_cuts_off_what_lies_past_the_checkpoint() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("metrics.jsonl");
+        let mut file = MetricsFile::open(&path, 0).unwrap();
+        for step in [10, 20, 30] {
+            file.write(&valid(step)).unwrap();
+        }
+        // Killed in the middle of a line.
+        file.file.write_all(br#"{"kind":"valid","st"#).unwrap();
+        let mut file = MetricsFile::open(&path, 20).unwrap();
+        file.write(&valid(25)).unwrap();
+        assert_eq!(read_metrics(&path).unwrap(), [valid(10), valid(20), valid(25)]);
+    }
+
+    #[test]
+    fn a_line_names_its_kind() {
+        let text = serde_json::to_string(&valid(3)).unwrap();
+        assert!(text.starts_with(r#"{"kind":"valid","step":3,"examples":96,"#), "{text}");
+    }
+}

@@ -1,0 +1,93 @@
+//! What a run tells: `metrics.jsonl`, TensorBoard event files, and events for whoever draws the progress.
+
+mod metrics;
+mod tensorboard;
+
+pub use metrics::{Line, MetricsFile, TrainLine, ValidLine, read_metrics};
+pub use tensorboard::EventFile;
+
+use std::path::Path;
+
+use crate::LearnError;
+use crate::train::{Progress, TestReport};
+
+/// Something that happened in a run.
+#[derive(Clone, Debug)]
+pub enum Event<'a> {
+    /// Before the first step of this session.
+    Started {
+        /// The device, for people.
+        device: &'a str,
+        /// Trained parameters of the model.
+        parameters: usize,
+        /// The step it continues after; 0 for a fresh run.
+        step: u64,
+    },
+    /// Results have arrived, about once a second.
+    Progress(&'a Progress),
+    /// A window of training steps is complete.
+    Train(&'a TrainLine),
+    /// A validation is done.
+    Valid(&'a ValidLine),
+    /// A checkpoint is safe on the disk.
+    Saved {
+        /// Its step.
+        step: u64,
+        /// Its file.
+        path: &'a Path,
+    },
+    /// The finished model was tested.
+    Tested(&'a TestReport),
+}
+
+/// Whoever wants to know. Called between two steps; what it does costs training time.
+pub trait Observer {
+    /// Takes an event.
+    fn event(&mut self, event: &Event<'_>);
+}
+
+/// Nobody wants to know.
+impl Observer for () {
+    fn event(&mut self, _: &Event<'_>) {}
+}
+
+impl<F: FnMut(&Event<'_>)> Observer for F {
+    fn event(&mut self, event: &Event<'_>) {
+        self(event);
+    }
+}
+
+/// The two files that every run writes.
+pub(crate) struct Logs {
+    metrics: MetricsFile,
+    events: EventFile,
+    folder: std::path::PathBuf,
+}
+
+impl Logs {
+    /// Opens both in a run's folder, to continue after `step`.
+    pub fn open(folder: &Path, step: u64) -> Result<Self, LearnError> {
+        let metrics = MetricsFile::open(&folder.join("metrics.jsonl"), step)?;
+        Ok(Logs { metrics, events: EventFile::create(folder, step)?, folder: folder.to_path_buf() })
+    }
+
+    /// Writes a line to both.
+    pub fn write(&mut self, line: &Line) -> Result<(), LearnError> {
+        let failed = |e| LearnError::file("cannot write the logs in", &self.folder, e);
+        self.metrics.write(line).map_err(failed)?;
+        match line {
+            Line::Train(l) => self.events.scalars(l.step, &[
+                ("train/loss", l.loss),
+                ("train/grad_norm", l.grad_norm),
+                ("train/exact", l.exact),
+                ("train/lr", l.lr),
+            ]),
+            Line::Valid(l) => self.events.scalars(l.step, &[
+                ("valid/full_proof", l.full_proof),
+                ("valid/stepwise", l.stepwise),
+                ("valid/loss", l.loss),
+            ]),
+        }
+        .map_err(failed)
+    }
+}
