@@ -1,0 +1,36 @@
+//! ReLU and exact GELU, elementwise. The gradient is computed from x again: x is what the forward pass keeps.
+
+use super::math::normal;
+use super::rows::{Per, for_blocks};
+use crate::Activation;
+
+/// Elements per block.
+const BLOCK: usize = 4096;
+
+/// `y = act(x)`.
+pub fn forward(kind: Activation, x: &[f32], y: &mut [f32]) {
+    for_blocks(x.len(), BLOCK, [(y, Per::Row(1))], |first, [y]| {
+        let x = &x[first..first + y.len()];
+        match kind {
+            Activation::Relu => y.iter_mut().zip(x).for_each(|(y, x)| *y = x.max(0.0)),
+            Activation::Gelu => y.iter_mut().zip(x).for_each(|(y, x)| *y = x * normal(*x).0),
+        }
+    });
+}
+
+/// `d ← d·act'(x)`.
+pub fn backward(kind: Activation, x: &[f32], d: &mut [f32]) {
+    for_blocks(x.len(), BLOCK, [(d, Per::Row(1))], |first, [d]| {
+        let x = &x[first..first + d.len()];
+        match kind {
+            Activation::Relu => d
+                .iter_mut()
+                .zip(x)
+                .for_each(|(d, x)| *d = if *x > 0.0 { *d } else { 0.0 }),
+            Activation::Gelu => d.iter_mut().zip(x).for_each(|(d, x)| {
+                let (cumulative, density) = normal(*x);
+                *d *= x.mul_add(density, cumulative);
+            }),
+        }
+    });
+}

@@ -1,0 +1,270 @@
+//! Softmax attention of packed sequences, one task per sequence and head, queries in blocks that stay in the cache.
+//!
+//! The forward pass keeps only log-sum-exp; the backward pass computes the probabilities again as exp(score − lse).
+//! Gradients of keys and values are summed over query blocks from the last to the first: under a causal mask only the last
+//! block sees all keys, and it overwrites.
+#![allow(unsafe_code)] // tasks write disjoint rows and columns of the same slots
+
+use super::gemm::{Mat, product};
+use super::math::{exp, max, sum};
+use crate::Packed;
+use gemm::Parallelism;
+use rayon::prelude::*;
+use std::cell::RefCell;
+
+/// Queries per block.
+const BLOCK: usize = 64;
+
+thread_local! {
+    /// Scores of one block of queries, and their gradient.
+    static SCORES: RefCell<Vec<f32>> = const { RefCell::new(Vec::new()) };
+}
+
+/// What both directions know.
+#[derive(Clone, Copy)]
+pub struct Shape<'a> {
+    pub queries: &'a Packed,
+    pub keys: &'a Packed,
+    pub causal: bool,
+    pub heads: usize,
+    pub head_dim: usize,
+}
+
+impl Shape<'_> {
+    /// Calls `f(sequence's first query, queries, first key, keys, head)` for every sequence and head.
+    fn for_each(&self, f: impl Fn(usize, usize, usize, usize, usize) + Sync) {
+        let span = |cu: &[i32], s: usize| (cu[s] as usize, (cu[s + 1] - cu[s]) as usize);
+        let task = |i: usize| {
+            let (s, head) = (i / self.heads, i % self.heads);
+            let ((q, n), (k, m)) = (span(&self.queries.cu, s), span(&self.keys.cu, s));
+            f(q, n, k, m, head);
+        };
+        let tasks = self.queries.sequences() * self.heads;
+        if tasks > 1 && self.queries.tokens() * self.heads * self.head_dim > 4096 {
+            (0..tasks).into_par_iter().with_max_len(1).for_each(task);
+        } else {
+            (0..tasks).for_each(task);
+        }
+    }
+
+    /// Keys that the queries up to `last` (exclusive) may see.
+    fn seen(&self, last: usize, keys: usize) -> usize {
+        if self.causal { keys.min(last) } else { keys }
+    }
+
+    fn scale(&self) -> f32 {
+        1.0 / (self.head_dim as f32).sqrt()
+    }
+}
+
+/// Gives `f` room for n numbers that this thread keeps.
+fn with_scores(n: usize, f: impl FnOnce(&mut [f32])) {
+    SCORES.with_borrow_mut(|scores| {
+        if scores.len() < n {
+            scores.resize(n, 0.0);
+        }
+        f(&mut scores[..n]);
+    });
+}
+
+/// `out` and `lse` of every sequence and head.
+///
+/// # Safety
+/// The matrices have as many rows as `shape` has tokens on their side and heads·head_dim columns (lse: heads), lie in memory
+/// that lives during the call, and nobody else touches `out` and `lse`.
+pub unsafe fn forward(shape: Shape, q: Mat, k: Mat, v: Mat, out: Mat, lse: Mat) {
+    let dim = shape.head_dim;
+    shape.for_each(|q0, queries, k0, keys, head| {
+        let (q, out) = (q.at(q0, head * dim), out.at(q0, head * dim));
+        let (k, v) = (k.at(k0, head * dim), v.at(k0, head * dim));
+        let lse = lse.at(q0, head);
+        with_scores(BLOCK * keys, |scores| {
+            for first in (0..queries).step_by(BLOCK) {
+                let rows = BLOCK.min(queries - first);
+                let width = shape.seen(first + rows, keys);
+                let s = Mat::rows(scores, width, 0);
+                // SAFETY: rows of this sequence and columns of this head, which belong to this task alone.
+                unsafe {
+                    product(
+                        rows,
+                        width,
+                        dim,
+                        s,
+                        false,
+                        shape.scale(),
+                        q.at(first, 0),
+                        k.t(),
+                        Parallelism::None,
+                    );
+                }
+                let mut factors = [0f32; BLOCK];
+                for r in 0..rows {
+                    let row = &mut scores[r * width..(r + 1) * width];
+                    let (row, rest) = row.split_at_mut(shape.seen(first + r + 1, keys));
+                    rest.fill(0.0);
+                    let top = max(row);
+                    row.iter_mut().for_each(|x| *x = exp(*x - top));
+                    let total = sum(row.len(), |i| row[i]);
+                    factors[r] = if total > 0.0 { 1.0 / total } else { 0.0 };
+                    // SAFETY: as above.
+                    unsafe { *lse.at(first + r, 0).start = top + total.ln() };
+                }
+                // SAFETY: as above.
+                unsafe {
+                    product(
+                        rows,
+                        dim,
+                        width,
+                        out.at(first, 0),
+                        false,
+                        1.0,
+                        s,
+                        v,
+                        Parallelism::None,
+                    );
+                    for (r, factor) in factors.iter().enumerate().take(rows) {
+                        let row = std::slice::from_raw_parts_mut(out.at(first + r, 0).start, dim);
+                        row.iter_mut().for_each(|x| *x *= factor);
+                    }
+                }
+            }
+        });
+    });
+}
+
+/// What [`backward`] reads.
+#[derive(Clone, Copy)]
+pub struct Saved {
+    pub q: Mat,
+    pub k: Mat,
+    pub v: Mat,
+    pub out: Mat,
+    pub lse: Mat,
+    pub dout: Mat,
+}
+
+/// Gradients of q, k and v of every sequence and head.
+///
+/// # Safety
+/// As [`forward`]; nobody else touches `dq`, `dk` and `dv`.
+pub unsafe fn backward(shape: Shape, saved: Saved, dq: Mat, dk: Mat, dv: Mat) {
+    let (dim, scale) = (shape.head_dim, shape.scale());
+    shape.for_each(|q0, queries, k0, keys, head| {
+        let mine = |m: Mat, row| m.at(row, head * dim);
+        let (q, out, dout, dq) = (
+            mine(saved.q, q0),
+            mine(saved.out, q0),
+            mine(saved.dout, q0),
+            mine(dq, q0),
+        );
+        let (k, v, dk, dv) = (
+            mine(saved.k, k0),
+            mine(saved.v, k0),
+            mine(dk, k0),
+            mine(dv, k0),
+        );
+        let lse = saved.lse.at(q0, head);
+        if queries == 0 {
+            for r in 0..keys {
+                // SAFETY: rows of this sequence and columns of this head, which belong to this task alone.
+                unsafe {
+                    std::slice::from_raw_parts_mut(dk.at(r, 0).start, dim).fill(0.0);
+                    std::slice::from_raw_parts_mut(dv.at(r, 0).start, dim).fill(0.0);
+                }
+            }
+        }
+        with_scores(2 * BLOCK * keys, |scores| {
+            let (p, ds) = scores.split_at_mut(BLOCK * keys);
+            for first in (0..queries).step_by(BLOCK).rev() {
+                let rows = BLOCK.min(queries - first);
+                let width = shape.seen(first + rows, keys);
+                let add = first + BLOCK < queries;
+                let (pm, dsm) = (Mat::rows(p, width, 0), Mat::rows(ds, width, 0));
+                let (q, dout) = (q.at(first, 0), dout.at(first, 0));
+                // SAFETY: as above; p and ds belong to this thread.
+                unsafe {
+                    product(
+                        rows,
+                        width,
+                        dim,
+                        pm,
+                        false,
+                        scale,
+                        q,
+                        k.t(),
+                        Parallelism::None,
+                    );
+                    product(
+                        rows,
+                        width,
+                        dim,
+                        dsm,
+                        false,
+                        1.0,
+                        dout,
+                        v.t(),
+                        Parallelism::None,
+                    );
+                }
+                for r in 0..rows {
+                    let seen = shape.seen(first + r + 1, keys);
+                    let (p, ds) = (
+                        &mut p[r * width..(r + 1) * width],
+                        &mut ds[r * width..(r + 1) * width],
+                    );
+                    p[seen..].fill(0.0);
+                    ds[seen..].fill(0.0);
+                    // SAFETY: as above; these are only read.
+                    let (lse, out, dout) = unsafe {
+                        (
+                            *lse.at(first + r, 0).start,
+                            std::slice::from_raw_parts(out.at(first + r, 0).start, dim),
+                            std::slice::from_raw_parts(dout.at(r, 0).start, dim),
+                        )
+                    };
+                    let mean = sum(dim, |i| out[i] * dout[i]);
+                    for (p, ds) in p[..seen].iter_mut().zip(&mut ds[..seen]) {
+                        *p = exp(*p - lse);
+                        *ds = *p * (*ds - mean) * scale;
+                    }
+                }
+                // SAFETY: as above.
+                unsafe {
+                    product(
+                        rows,
+                        dim,
+                        width,
+                        dq.at(first, 0),
+                        false,
+                        1.0,
+                        dsm,
+                        k,
+                        Parallelism::None,
+                    );
+                    product(
+                        width,
+                        dim,
+                        rows,
+                        dv,
+                        add,
+                        1.0,
+                        pm.t(),
+                        dout,
+                        Parallelism::None,
+                    );
+                    product(
+                        width,
+                        dim,
+                        rows,
+                        dk,
+                        add,
+                        1.0,
+                        dsm.t(),
+                        q,
+                        Parallelism::None,
+                    );
+                }
+            }
+        });
+    });
+}

@@ -1,0 +1,183 @@
+//! Token plus position, normed: the start of the residual stream, and its gradient.
+//!
+//! Rows of the tables are summed over the batch in token order: each block of table rows looks for its own tokens, so no
+//! two threads meet in a row and no order depends on them.
+
+use super::Buffer;
+use super::dropout::Mask;
+use super::norm::{BLOCK, norm_back, normed, stat};
+use super::rows::{Per, add_up, for_blocks};
+use crate::Packed;
+
+/// Row of the position table that belongs to position 0 (BART's offset).
+const FIRST_POSITION: usize = 2;
+
+/// The tables and the norm, as slices of the flat parameters.
+pub struct Tables<'a> {
+    pub token: &'a [f32],
+    pub position: &'a [f32],
+    pub gamma: &'a [f32],
+    pub beta: &'a [f32],
+    pub scale: f32,
+}
+
+impl Tables<'_> {
+    /// The sum that is normed.
+    #[inline(always)]
+    fn sum(&self, id: i32, pos: i32, out: &mut [f32]) {
+        let d = out.len();
+        let token = &self.token[id as usize * d..][..d];
+        let position = &self.position[(pos as usize + FIRST_POSITION) * d..][..d];
+        for ((o, t), p) in out.iter_mut().zip(token).zip(position) {
+            *o = t.mul_add(self.scale, *p);
+        }
+    }
+}
+
+/// `out = drop(LN(token·scale + position))`; `out_act` is a copy of it, or empty.
+pub fn forward(
+    packed: &Packed,
+    it: &Tables,
+    mask: Option<Mask>,
+    stats: &mut [f32],
+    out: &mut [f32],
+    out_act: &mut [f32],
+    scratch: &mut Buffer,
+) {
+    let (rows, d) = (packed.tokens(), it.gamma.len());
+    let copy = if out_act.is_empty() { 0 } else { d };
+    let work = scratch.first(rows.div_ceil(BLOCK) * d);
+    let outs = [
+        (stats, Per::Row(2)),
+        (out, Per::Row(d)),
+        (out_act, Per::Row(copy)),
+        (work, Per::Block(d)),
+    ];
+    for_blocks(rows, BLOCK, outs, |first, [stats, out, out_act, s]| {
+        for r in 0..stats.len() / 2 {
+            it.sum(packed.ids[first + r], packed.pos[first + r], s);
+            let now = stat(s);
+            stats[2 * r..2 * r + 2].copy_from_slice(&now);
+            let out = &mut out[r * d..(r + 1) * d];
+            normed(s, now, it.gamma, it.beta, out);
+            if let Some(mask) = mask {
+                mask.row(first + r, d, |i, keep| out[i] *= keep);
+            }
+            if copy > 0 {
+                out_act[r * d..(r + 1) * d].copy_from_slice(out);
+            }
+        }
+    });
+}
+
+/// Where the gradients of [`Tables`] go.
+pub struct TableGrads<'a> {
+    /// Added to.
+    pub token: &'a mut [f32],
+    /// Overwritten, every row.
+    pub position: &'a mut [f32],
+    /// Overwritten.
+    pub gamma: &'a mut [f32],
+    /// Overwritten.
+    pub beta: &'a mut [f32],
+}
+
+/// The gradient of [`forward`].
+pub fn backward(
+    packed: &Packed,
+    it: &Tables,
+    mask: Option<Mask>,
+    stats: &[f32],
+    g: &[f32],
+    dy: Option<&[f32]>,
+    scratch: &mut Buffer,
+    grads: TableGrads,
+) {
+    let (rows, d) = (packed.tokens(), it.gamma.len());
+    let blocks = rows.div_ceil(BLOCK);
+    let (dx, rest) = scratch
+        .first(rows * d + blocks * 4 * d)
+        .split_at_mut(rows * d);
+    let (gamma, rest) = rest.split_at_mut(blocks * d);
+    let (beta, work) = rest.split_at_mut(blocks * d);
+    let outs = [
+        (&mut *dx, Per::Row(d)),
+        (&mut *gamma, Per::Block(d)),
+        (&mut *beta, Per::Block(d)),
+        (work, Per::Block(2 * d)),
+    ];
+    for_blocks(rows, BLOCK, outs, |first, [dx, gamma, beta, work]| {
+        gamma.fill(0.0);
+        beta.fill(0.0);
+        let (s, total) = work.split_at_mut(d);
+        for r in 0..dx.len() / d {
+            let row = first + r;
+            it.sum(packed.ids[row], packed.pos[row], s);
+            total.copy_from_slice(&g[row * d..(row + 1) * d]);
+            if let Some(dy) = dy {
+                total
+                    .iter_mut()
+                    .zip(&dy[row * d..(row + 1) * d])
+                    .for_each(|(t, dy)| *t += dy);
+            }
+            if let Some(mask) = mask {
+                mask.row(row, d, |i, keep| total[i] *= keep);
+            }
+            let stat = [stats[2 * row], stats[2 * row + 1]];
+            norm_back(
+                s,
+                stat,
+                it.gamma,
+                total,
+                &mut dx[r * d..(r + 1) * d],
+                gamma,
+                beta,
+            );
+        }
+    });
+    add_up(gamma, grads.gamma);
+    add_up(beta, grads.beta);
+    let dx = &*dx;
+    scatter(
+        dx,
+        d,
+        grads.token,
+        8,
+        it.scale,
+        packed.ids.iter().map(|&id| id as usize),
+    );
+    grads.position.fill(0.0);
+    scatter(
+        dx,
+        d,
+        grads.position,
+        32,
+        1.0,
+        packed.pos.iter().map(|&pos| pos as usize + FIRST_POSITION),
+    );
+}
+
+/// `table[at] += scale·dx` for each row of dx, `block` table rows at a time.
+fn scatter(
+    dx: &[f32],
+    d: usize,
+    table: &mut [f32],
+    block: usize,
+    scale: f32,
+    at: impl Iterator<Item = usize> + Clone + Sync,
+) {
+    for_blocks(
+        table.len() / d,
+        block,
+        [(table, Per::Row(d))],
+        |first, [table]| {
+            let mine = first..first + table.len() / d;
+            for (row, at) in at.clone().enumerate().filter(|(_, at)| mine.contains(at)) {
+                let table = &mut table[(at - first) * d..][..d];
+                for (t, dx) in table.iter_mut().zip(&dx[row * d..(row + 1) * d]) {
+                    *t = dx.mul_add(scale, *t);
+                }
+            }
+        },
+    );
+}
