@@ -1,0 +1,383 @@
+//! How states are written: infix, prefix and LaTeX (§2; the prefix form as in Lample & Charton).
+//!
+//! Everything is printed to tokens first, and text is a spelling of tokens, so that the two can never disagree. Printing is
+//! a bijection on the states of a proof. Reading is generous: what people type is wrapped into a state; what the language
+//! does not have (minus, fractions, powers of parentheses, nesting) is refused with a sentence and the place.
+
+mod infix;
+mod latex;
+mod lex;
+mod prefix;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Range;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+pub use latex::latex;
+pub(crate) use lex::Lexeme;
+
+use crate::expr::{Factor, Product, State, Term};
+use crate::monomial::{Monomial, TermOrder};
+use crate::poly::{ArithmeticError, Poly};
+use crate::token;
+
+/// Which way a state is written as a sequence of tokens.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Notation {
+    /// `(2*x2^2)*(3*x2+4)`
+    #[default]
+    Infix,
+    /// `*F * INT+ 2 ^ x2 INT+ 2 + * INT+ 3 x2 INT+ 4`
+    Prefix,
+}
+
+impl fmt::Display for Notation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Notation::Infix => "infix",
+            Notation::Prefix => "prefix",
+        })
+    }
+}
+
+impl FromStr for Notation {
+    type Err = String;
+
+    fn from_str(s: &str) -> Result<Self, String> {
+        match s {
+            "infix" => Ok(Notation::Infix),
+            "prefix" => Ok(Notation::Prefix),
+            _ => Err(format!("unknown notation `{s}`: infix or prefix")),
+        }
+    }
+}
+
+/// The choices of writing that do not change the language.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Style {
+    /// The order of terms.
+    pub order: TermOrder,
+    /// Whether unsimplified terms with the coefficient 1 are written `1*x1^1`. The paper's example does not.
+    pub ones: bool,
+}
+
+/// The open coefficients of a calculator step: where (product, factor, term), and the summands, each a product of numbers.
+/// For a bare polynomial product and factor are 0.
+pub type Open = BTreeMap<(usize, usize, usize), Summands>;
+
+/// `[5*3*2+4]` is `[[5, 3, 2], [4]]`.
+pub type Summands = Vec<Vec<u64>>;
+
+/// Where the parts of a state stand in its tokens.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Layout {
+    /// The range of each product.
+    pub products: Vec<Range<usize>>,
+    /// The range of each factor with its parentheses.
+    pub factors: Vec<Vec<Range<usize>>>,
+    /// The range of each term.
+    pub terms: Vec<Vec<Vec<Range<usize>>>>,
+}
+
+/// What is wrong with an expression.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum Complaint {
+    /// Nothing was written.
+    #[error("the expression is empty")]
+    Empty,
+    /// A character that the language does not have.
+    #[error("`{0}` is not part of the language")]
+    Character(char),
+    /// A minus sign.
+    #[error("minus signs are not part of the language: every coefficient is a positive integer")]
+    Minus,
+    /// A fraction bar or a decimal point.
+    #[error("fractions are not part of the language: every coefficient is a positive integer")]
+    Fraction,
+    /// `(x+1)^2`
+    #[error("a parenthesis cannot be raised to a power: write the factor several times")]
+    PowerOfParenthesis,
+    /// `((x+1)*2)*x`
+    #[error("parentheses cannot be nested: a factor is a plain sum of terms")]
+    Nested,
+    /// `)` without `(`, or the other way round.
+    #[error("this parenthesis has no partner")]
+    Unbalanced,
+    /// `2 x` or `(x)(y)`
+    #[error("a `*` or `+` is missing here")]
+    MissingOperator,
+    /// Something else should stand here.
+    #[error("expected {expected}, found {found}")]
+    Expected {
+        /// What should stand here.
+        expected: &'static str,
+        /// What stands here.
+        found: String,
+    },
+    /// A coefficient or exponent 0, or a number with a leading 0.
+    #[error("a number must be positive and cannot begin with 0")]
+    Zero,
+    /// A number that does not fit.
+    #[error("this number exceeds 2^64 - 1, the largest number polystep computes with")]
+    TooLarge,
+    /// A degree that does not fit.
+    #[error("this degree exceeds 255, the largest degree polystep computes with")]
+    Degree,
+    /// `x9`, or a letter that is no variable.
+    #[error("`{0}` is not a variable: variables are x1 to x8 (x, y and z stand for x1, x2 and x3)")]
+    Variable(String),
+    /// `(2*3*x)`
+    #[error("a term has one coefficient: multiply the numbers, or give each its own parentheses")]
+    TwoCoefficients,
+    /// `(x*x)`
+    #[error("{0} stands twice in this term: write it once, with an exponent")]
+    RepeatedVariable(&'static str),
+    /// A bracket whose sum overflows.
+    #[error("the sum in this bracket exceeds 2^64 - 1, the largest number polystep computes with")]
+    BracketOverflow,
+    /// Tokens left over after a complete prefix expression.
+    #[error("the expression is complete before this")]
+    Trailing,
+}
+
+/// An expression that cannot be read, and where.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[error("{complaint}")]
+pub struct NotationError {
+    /// What is wrong.
+    pub complaint: Complaint,
+    /// The bytes of the input that are wrong; empty at the end of the input.
+    pub span: Range<usize>,
+}
+
+impl NotationError {
+    pub(crate) fn new(complaint: Complaint, span: Range<usize>) -> NotationError {
+        NotationError { complaint, span }
+    }
+
+    /// The input with a caret under the place, and the sentence.
+    pub fn caret(&self, input: &str) -> String {
+        let before = input.get(..self.span.start).unwrap_or(input);
+        let inside = input.get(self.span.clone()).unwrap_or("");
+        let column = before.chars().count();
+        let width = inside.chars().count().max(1);
+        format!("{input}\n{}{} {self}", " ".repeat(column), "^".repeat(width))
+    }
+}
+
+/// Writes a state as text.
+pub fn print(state: &State, notation: Notation, style: Style) -> String {
+    print_open(state, &Open::new(), notation, style)
+}
+
+/// Writes a state whose coefficients are partly open (a calculator step's target) as text.
+pub fn print_open(state: &State, open: &Open, notation: Notation, style: Style) -> String {
+    let mut tokens = Vec::new();
+    write_tokens(state, open, notation, style, &mut tokens);
+    token::decode(&tokens, notation)
+}
+
+/// Appends a state's tokens; the layout counts from the first token written here.
+pub fn write_tokens(state: &State, open: &Open, notation: Notation, style: Style, out: &mut Vec<u8>) -> Layout {
+    match notation {
+        Notation::Infix => infix::write(state, open, style, out),
+        Notation::Prefix => prefix::write(state, open, style, out),
+    }
+}
+
+/// Reads a state, as printed or as people type it. Brackets are evaluated.
+pub fn parse(text: &str, notation: Notation, style: Style) -> Result<State, NotationError> {
+    Ok(parse_open(text, notation, style)?.0)
+}
+
+/// Reads a state and keeps what its brackets held.
+pub fn parse_open(text: &str, notation: Notation, style: Style) -> Result<(State, Open), NotationError> {
+    let lexemes = lex::lex(text, notation)?;
+    read(&lexemes, text.len(), notation, style)
+}
+
+/// Reads a state from a model's tokens. The span of an error counts tokens.
+pub fn parse_tokens(tokens: &[u8], notation: Notation, style: Style) -> Result<(State, Open), NotationError> {
+    let lexemes: Vec<Lexeme> =
+        tokens.iter().enumerate().map(|(i, &token)| Lexeme { token, span: i..i + 1 }).collect();
+    read(&lexemes, tokens.len(), notation, style)
+}
+
+fn read(lexemes: &[Lexeme], end: usize, notation: Notation, style: Style) -> Result<(State, Open), NotationError> {
+    if lexemes.is_empty() {
+        return Err(NotationError::new(Complaint::Empty, 0..end));
+    }
+    let reader = Reader { lexemes, at: 0, end, style };
+    match notation {
+        Notation::Infix => infix::read(reader),
+        Notation::Prefix => prefix::read(reader),
+    }
+}
+
+/// A term as it is read, perhaps with its bracket.
+#[derive(Clone, Debug)]
+struct ReadTerm {
+    term: Term,
+    summands: Option<Summands>,
+}
+
+type ReadFactor = Vec<ReadTerm>;
+
+/// A sum of products as it was read, taken apart into the state and its brackets.
+fn sum_of(products: Vec<Vec<ReadFactor>>) -> (State, Open) {
+    let mut open = Open::new();
+    for (p, product) in products.iter().enumerate() {
+        for (f, factor) in product.iter().enumerate() {
+            for (t, term) in factor.iter().enumerate() {
+                if let Some(summands) = &term.summands {
+                    open.insert((p, f, t), summands.clone());
+                }
+            }
+        }
+    }
+    let factor = |f: ReadFactor| Factor(f.into_iter().map(|t| t.term).collect());
+    let product = |p: Vec<ReadFactor>| Product(p.into_iter().map(factor).collect());
+    (State::Sum(products.into_iter().map(product).collect()), open)
+}
+
+/// A polynomial without parentheses: the endpoint if it is in normal form, else it is wrapped as `(P)`.
+fn bare_or_wrapped(terms: ReadFactor, order: TermOrder) -> Result<(State, Open), ArithmeticError> {
+    let factor = Factor(terms.iter().map(|t| t.term).collect());
+    let (state, open) = sum_of(vec![vec![terms]]);
+    if factor.is_simplified(order) {
+        let poly = Poly::collect(factor.0.iter().map(|t| (t.coeff, t.monomial)), order)?;
+        return Ok((State::Bare(poly), open));
+    }
+    Ok((state, open))
+}
+
+/// One atom of a term.
+enum Atom {
+    Number(u64),
+    Bracket(Summands, u64),
+    Power { var: usize, exponent: u8, written: bool },
+}
+
+/// A term while its atoms come in.
+#[derive(Default)]
+struct TermBuilder {
+    coeff: Option<(u64, Option<Summands>)>,
+    monomial: Monomial,
+    written_ones: bool,
+}
+
+impl TermBuilder {
+    /// Why this atom cannot belong to the term, if it cannot.
+    fn conflict(&self, atom: &Atom) -> Option<Complaint> {
+        match atom {
+            Atom::Number(_) | Atom::Bracket(..) => self.coeff.is_some().then_some(Complaint::TwoCoefficients),
+            Atom::Power { var, .. } => (self.monomial.exponent(*var) > 0)
+                .then(|| Complaint::RepeatedVariable(token::name(token::VAR + *var as u8))),
+        }
+    }
+
+    fn push(&mut self, atom: Atom) -> Result<(), Complaint> {
+        match atom {
+            Atom::Number(n) => self.coeff = Some((n, None)),
+            Atom::Bracket(summands, value) => self.coeff = Some((value, Some(summands))),
+            Atom::Power { var, exponent, written } => {
+                let power = Monomial::power(var, exponent).ok_or(Complaint::Degree)?;
+                self.monomial = self.monomial.checked_mul(power).ok_or(Complaint::Degree)?;
+                self.written_ones |= written && exponent == 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(self, style: Style) -> ReadTerm {
+        let written_coeff = matches!(self.coeff, Some((1, None)));
+        let one = style.ones && written_coeff && self.monomial != Monomial::ONE;
+        let (coeff, summands) = self.coeff.unwrap_or((1, None));
+        ReadTerm { term: Term { coeff, monomial: self.monomial, raw: self.written_ones || one }, summands }
+    }
+}
+
+/// The value of a bracket.
+fn evaluate(summands: &Summands) -> Option<u64> {
+    summands.iter().try_fold(0u64, |sum, numbers| {
+        sum.checked_add(numbers.iter().try_fold(1u64, |product, &n| product.checked_mul(n))?)
+    })
+}
+
+/// A cursor over lexemes.
+struct Reader<'a> {
+    lexemes: &'a [Lexeme],
+    at: usize,
+    end: usize,
+    style: Style,
+}
+
+impl Reader<'_> {
+    fn peek(&self) -> Option<u8> {
+        self.lexemes.get(self.at).map(|l| l.token)
+    }
+
+    fn span(&self) -> Range<usize> {
+        self.lexemes.get(self.at).map_or(self.end..self.end, |l| l.span.clone())
+    }
+
+    fn eat(&mut self, token: u8) -> bool {
+        let found = self.peek() == Some(token);
+        self.at += usize::from(found);
+        found
+    }
+
+    fn fail<T>(&self, complaint: Complaint) -> Result<T, NotationError> {
+        Err(NotationError::new(complaint, self.span()))
+    }
+
+    fn expected<T>(&self, expected: &'static str) -> Result<T, NotationError> {
+        let found = self.peek().map_or("the end".to_owned(), |t| format!("`{}`", token::name(t)));
+        self.fail(Complaint::Expected { expected, found })
+    }
+
+    /// A run of digits.
+    fn number(&mut self) -> Result<u64, NotationError> {
+        let start = self.at;
+        let mut n: Option<u64> = Some(0);
+        while let Some(digit) = self.peek().filter(|t| (token::DIGIT..token::VAR).contains(t)) {
+            let digit = u64::from(digit - token::DIGIT);
+            n = n.and_then(|n| n.checked_mul(10)?.checked_add(digit));
+            self.at += 1;
+        }
+        if start == self.at {
+            return self.expected("a number");
+        }
+        let span = self.lexemes[start].span.start..self.lexemes[self.at - 1].span.end;
+        if self.lexemes[start].token == token::DIGIT {
+            return Err(NotationError::new(Complaint::Zero, span));
+        }
+        n.ok_or(NotationError::new(Complaint::TooLarge, span))
+    }
+
+    /// A variable's index.
+    fn variable(&mut self) -> Result<usize, NotationError> {
+        match self.peek() {
+            Some(t) if (token::VAR..token::PLUS).contains(&t) => {
+                self.at += 1;
+                Ok(usize::from(t - token::VAR))
+            }
+            _ => self.expected("a variable"),
+        }
+    }
+
+    /// The exponent behind `^`.
+    fn exponent(&self, n: u64, start: usize) -> Result<u8, NotationError> {
+        let span = start..self.lexemes[self.at - 1].span.end;
+        u8::try_from(n).map_err(|_| NotationError::new(Complaint::Degree, span))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,141 @@
+//! A polynomial in normal form: positive coefficients, no two like terms, terms in term order (the endpoint, P̂).
+//!
+//! Coefficients are 64-bit and every operation is checked: an overflow is an error, never a wrapped number that looks right.
+//! There is no zero polynomial in this language (coefficients are positive), so an empty sum never comes out of an operation
+//! on non-empty ones.
+
+use thiserror::Error;
+
+use crate::monomial::{Monomial, TermOrder};
+
+/// A number or a degree left the range that polystep computes in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+pub enum ArithmeticError {
+    /// A coefficient exceeds 2^64 − 1.
+    #[error("a coefficient exceeds 2^64 - 1, the largest number polystep computes with")]
+    Coefficient,
+    /// A degree exceeds 255.
+    #[error("a degree exceeds 255, the largest degree polystep computes with")]
+    Degree,
+}
+
+/// A polynomial in normal form.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Poly {
+    terms: Vec<(u64, Monomial)>,
+}
+
+impl Poly {
+    /// Collects like terms and sorts: the one way to make a `Poly`.
+    pub fn collect(
+        terms: impl IntoIterator<Item = (u64, Monomial)>,
+        order: TermOrder,
+    ) -> Result<Poly, ArithmeticError> {
+        let mut sorted: Vec<_> = terms.into_iter().collect();
+        sorted.sort_by(|a, b| order.compare(a.1, b.1));
+        let mut terms: Vec<(u64, Monomial)> = Vec::with_capacity(sorted.len());
+        for (c, m) in sorted {
+            match terms.last_mut() {
+                Some(last) if last.1 == m => {
+                    last.0 = last.0.checked_add(c).ok_or(ArithmeticError::Coefficient)?;
+                }
+                _ => terms.push((c, m)),
+            }
+        }
+        Ok(Poly { terms })
+    }
+
+    /// The constant polynomial 1, the empty product.
+    pub fn one() -> Poly {
+        Poly { terms: vec![(1, Monomial::ONE)] }
+    }
+
+    /// Coefficients and monomials in term order.
+    pub fn terms(&self) -> &[(u64, Monomial)] {
+        &self.terms
+    }
+
+    /// self + other.
+    pub fn add(&self, other: &Poly, order: TermOrder) -> Result<Poly, ArithmeticError> {
+        Poly::collect(self.terms.iter().chain(&other.terms).copied(), order)
+    }
+
+    /// self · other.
+    pub fn mul(&self, other: &Poly, order: TermOrder) -> Result<Poly, ArithmeticError> {
+        let mut terms = Vec::with_capacity(self.terms.len() * other.terms.len());
+        for &(a, m) in &self.terms {
+            for &(b, n) in &other.terms {
+                let c = a.checked_mul(b).ok_or(ArithmeticError::Coefficient)?;
+                terms.push((c, m.checked_mul(n).ok_or(ArithmeticError::Degree)?));
+            }
+        }
+        Poly::collect(terms, order)
+    }
+
+    /// The largest coefficient.
+    pub fn max_coeff(&self) -> u64 {
+        self.terms.iter().map(|t| t.0).max().unwrap_or(0)
+    }
+
+    /// The total degree.
+    pub fn degree(&self) -> u32 {
+        self.terms.iter().map(|t| t.1.degree()).max().unwrap_or(0)
+    }
+
+    /// A 64-bit name of the polynomial, the same in every term order and on every machine: the guard's key.
+    pub fn fingerprint(&self) -> u64 {
+        self.terms.iter().fold(0, |sum: u64, &(c, m)| sum.wrapping_add(fingerprint_term(c, m)))
+    }
+}
+
+/// One term's share of [`Poly::fingerprint`]; the shares are added, so their order does not matter.
+pub(crate) fn fingerprint_term(coeff: u64, monomial: Monomial) -> u64 {
+    mix(coeff ^ mix(monomial.bits() ^ 0x9e37_79b9_7f4a_7c15))
+}
+
+/// The finaliser of SplitMix64, a bijection of 64-bit words.
+pub(crate) fn mix(mut x: u64) -> u64 {
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn x(e: u8) -> Monomial {
+        Monomial::power(0, e).unwrap()
+    }
+
+    #[test]
+    fn products_and_sums_are_collected() {
+        let order = TermOrder::Paper;
+        // (3x + 4)(x + 4x^2) = 4x·3x^2… = 12x^3 + 19x^2 + 4x
+        let a = Poly::collect([(4, x(0)), (3, x(1))], order).unwrap();
+        let b = Poly::collect([(1, x(1)), (4, x(2))], order).unwrap();
+        assert_eq!(a.mul(&b, order).unwrap().terms(), &[(12, x(3)), (19, x(2)), (4, x(1))]);
+        assert_eq!(a.add(&b, order).unwrap().terms(), &[(4, x(2)), (4, x(1)), (4, x(0))]);
+    }
+
+    #[test]
+    fn overflow_is_an_error() {
+        let order = TermOrder::Paper;
+        let big = Poly::collect([(u64::MAX, x(1))], order).unwrap();
+        assert_eq!(big.add(&big, order), Err(ArithmeticError::Coefficient));
+        assert_eq!(big.mul(&big, order), Err(ArithmeticError::Coefficient));
+        let high = Poly::collect([(1, x(200))], order).unwrap();
+        assert_eq!(high.mul(&high, order), Err(ArithmeticError::Degree));
+    }
+
+    #[test]
+    fn the_fingerprint_ignores_the_term_order() {
+        let y = Monomial::power(1, 3).unwrap();
+        let xy = Monomial::from_exponents(&[2, 1]).unwrap();
+        let terms = [(6, y), (6, xy)];
+        let paper = Poly::collect(terms, TermOrder::Paper).unwrap();
+        let grlex = Poly::collect(terms, TermOrder::Grlex).unwrap();
+        assert_ne!(paper, grlex);
+        assert_eq!(paper.fingerprint(), grlex.fingerprint());
+    }
+}

@@ -1,0 +1,70 @@
+//! The fixed sets of each (configuration, number of variables): test, valid and beam.
+//!
+//! They are streams like any other, under one fixed seed; what is committed is the checksum of their starts. The beam set is
+//! the first 5000 *steps* of its stream, so how many proofs it holds depends on the task; the guard holds all 5000 proofs
+//! that the endpoint task needs, and every other task a part of them.
+
+use crate::examples::{Examples, Sampler};
+use crate::notation::{Notation, Style, print};
+use crate::sample::Polynomials;
+use crate::space::{Space, SpaceError};
+use crate::stream::Purpose;
+use crate::task::Task;
+
+/// The seed of all fixed sets.
+pub const SEED: u64 = 2021;
+
+/// How many steps a beam set has.
+pub const BEAM_STEPS: usize = 5000;
+
+/// One of the three sets that every (configuration, vars) has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FixedSet {
+    /// Its name.
+    pub name: &'static str,
+    /// The purpose of its stream.
+    pub purpose: Purpose,
+    /// How many proofs of the stream are guarded; for beam the most that a task can need.
+    pub proofs: u64,
+}
+
+/// test, valid and beam.
+pub const SETS: [FixedSet; 3] = [
+    FixedSet { name: "test", purpose: Purpose::Test, proofs: 1000 },
+    FixedSet { name: "valid", purpose: Purpose::Valid, proofs: 1000 },
+    FixedSet { name: "beam", purpose: Purpose::Beam, proofs: BEAM_STEPS as u64 },
+];
+
+impl FixedSet {
+    /// The set of this purpose; only test, valid and beam have one.
+    pub fn of(purpose: Purpose) -> Option<FixedSet> {
+        SETS.into_iter().find(|s| s.purpose == purpose)
+    }
+
+    /// The step examples of the set under a task. Beam sets are cut after [`BEAM_STEPS`] steps.
+    pub fn examples(&self, task: &Task) -> Result<Examples, SpaceError> {
+        let mut sampler = Sampler::new(task, SEED, self.purpose)?;
+        let mut examples = Examples::default();
+        for index in 0..self.proofs {
+            sampler.write_examples(index, None, &mut examples);
+            if self.purpose == Purpose::Beam && examples.len() >= BEAM_STEPS {
+                examples.spans.truncate(BEAM_STEPS);
+                break;
+            }
+        }
+        Ok(examples)
+    }
+
+    /// BLAKE3 of the infix starts, one per line, as 64 hexadecimal digits.
+    pub fn checksum(&self, space: &Space, vars: usize) -> Result<String, SpaceError> {
+        let style = Style::default();
+        let mut polynomials = Polynomials::new(space, vars, style, SEED, self.purpose)?;
+        let mut hasher = blake3::Hasher::new();
+        for index in 0..self.proofs {
+            polynomials.draw(index);
+            hasher.update(print(&polynomials.state(), Notation::Infix, style).as_bytes());
+            hasher.update(b"\n");
+        }
+        Ok(hasher.finalize().to_hex().to_string())
+    }
+}

@@ -1,0 +1,429 @@
+//! Problem spaces: the caps under which polynomials are sampled (Table "constraints" of the paper and its six configurations).
+//!
+//! A configuration is data, not code: a user's own space from TOML and a curriculum's sub-tasks are values of the same type.
+//! The decision a reader would get wrong: the caps on products and sums hold for the *expanded* product and sum, while the
+//! factor's coefficient cap holds for its terms as sampled, before like terms merge (No Backtrack's 3375 = (3·5)³ says so).
+
+use std::fmt;
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::monomial::{MAX_DEGREE, MAX_VARS};
+
+/// What is drawn again when a cap fails.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Retry {
+    /// The factor that broke its product's cap.
+    Factor,
+    /// The product, with a new number of factors; mdeg stays.
+    #[default]
+    Product,
+    /// Everything.
+    Polynomial,
+}
+
+/// How many variables take part in a polynomial.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Variables {
+    /// All of them.
+    #[default]
+    All,
+    /// Uniformly many, 1…vars.
+    Uniform,
+}
+
+/// From how many to how many.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct Count {
+    /// At least.
+    pub min: u32,
+    /// At most.
+    pub max: u32,
+}
+
+/// Caps on coefficients.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Coefficients {
+    /// In the simplified polynomial.
+    pub polynomial: u64,
+    /// In a simplified product.
+    pub product: u64,
+    /// In a factor as it is sampled.
+    pub factor: u64,
+}
+
+/// Caps on degrees.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Degrees {
+    /// Of the simplified polynomial.
+    pub polynomial: u32,
+    /// Of a factor.
+    pub factor: u32,
+}
+
+/// Caps on numbers of terms.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Terms {
+    /// Of a simplified product.
+    pub product: u32,
+    /// Of a factor as it is sampled.
+    pub factor: u32,
+}
+
+/// Caps on numbers of products and factors; at least two of each are drawn.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Max {
+    /// Products of a polynomial.
+    pub products: u32,
+    /// Factors of a product.
+    pub factors: u32,
+}
+
+/// A space of polynomials that can be sampled.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
+pub struct Space {
+    /// Its name; the paper's key for the six configurations.
+    pub key: String,
+    /// C: caps on coefficients.
+    pub coeff: Coefficients,
+    /// D: caps on degrees.
+    pub degree: Degrees,
+    /// T: caps on numbers of terms.
+    pub terms: Terms,
+    /// How many products.
+    pub products: Count,
+    /// How many factors in each.
+    pub factors: Count,
+    /// V_P: variables of a product; all, unless given.
+    pub vars_prod: Option<usize>,
+    /// V_f: variables of a factor; all, unless given.
+    pub vars_fac: Option<usize>,
+    /// What is drawn again when a cap fails.
+    pub retry: Retry,
+    /// How many variables take part.
+    pub variables: Variables,
+}
+
+/// A curriculum's sub-task of a space (§3, curriculum learning).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Subtask {
+    /// One factor per product.
+    Add,
+    /// One product of two factors.
+    Mul2,
+    /// One product of two or three factors.
+    Mul3,
+    /// The small coefficients.
+    Scoeff,
+    /// The target itself.
+    Mixed,
+}
+
+impl Subtask {
+    /// All, in the paper's order.
+    pub const ALL: [Subtask; 5] = [Subtask::Add, Subtask::Mul2, Subtask::Mul3, Subtask::Scoeff, Subtask::Mixed];
+
+    /// The paper's word for it.
+    pub fn key(self) -> &'static str {
+        match self {
+            Subtask::Add => "add",
+            Subtask::Mul2 => "mul2",
+            Subtask::Mul3 => "mul3",
+            Subtask::Scoeff => "scoeff",
+            Subtask::Mixed => "mixed",
+        }
+    }
+}
+
+/// A space that does not exist, cannot be read or cannot be sampled.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum SpaceError {
+    /// No such configuration.
+    #[error("unknown configuration `{key}`; the configurations are {}", KEYS.join(", "))]
+    Unknown {
+        /// What was asked for.
+        key: String,
+    },
+    /// TOML that does not describe a space; the span is in bytes.
+    #[error("{message}")]
+    Toml {
+        /// What is wrong.
+        message: String,
+        /// Where.
+        span: Option<Range<usize>>,
+    },
+    /// A cap that no polynomial can meet.
+    #[error("this space can never be sampled: {cap} = {value} is in the way ({reason})")]
+    Cap {
+        /// The cap's name in TOML.
+        cap: &'static str,
+        /// Its value.
+        value: u64,
+        /// Why nothing fits.
+        reason: String,
+    },
+    /// A cap beyond what polystep computes with.
+    #[error("{cap} = {value} is too large: {reason}")]
+    TooLarge {
+        /// The cap's name in TOML.
+        cap: &'static str,
+        /// Its value.
+        value: u64,
+        /// What it exceeds.
+        reason: String,
+    },
+    /// A number of variables that does not exist.
+    #[error("{0} variables: polystep takes 1 to 8")]
+    Vars(usize),
+    /// A setting that the notation does not have.
+    #[error("{0}")]
+    Task(&'static str),
+}
+
+/// The paper's six configurations.
+pub const KEYS: [&str; 6] =
+    ["small_coeff", "medium_coeff", "large_coeff", "no_backtrack", "medium_degree", "medium_terms"];
+
+impl Space {
+    /// One of the paper's configurations.
+    pub fn named(key: &str) -> Result<Space, SpaceError> {
+        #[rustfmt::skip]
+        let (c, d, t, max) = match key {
+            //                 C poly, prod, fac   D poly, fac  T prod, fac  products, factors
+            "small_coeff"   => ([60, 20, 5],        [6, 3],      [8, 3],      [3, 3]),
+            "medium_coeff"  => ([120, 40, 8],       [6, 3],      [8, 3],      [3, 3]),
+            "large_coeff"   => ([300, 100, 10],     [6, 3],      [8, 3],      [3, 3]),
+            "no_backtrack"  => ([10125, 3375, 5],   [9, 3],      [27, 3],     [3, 3]),
+            "medium_degree" => ([120, 40, 8],       [12, 5],     [8, 3],      [3, 3]),
+            "medium_terms"  => ([120, 40, 8],       [6, 3],      [20, 4],     [5, 4]),
+            _ => return Err(SpaceError::Unknown { key: key.to_owned() }),
+        };
+        Ok(Space {
+            key: key.to_owned(),
+            coeff: Coefficients { polynomial: c[0], product: c[1], factor: c[2] },
+            degree: Degrees { polynomial: d[0], factor: d[1] },
+            terms: Terms { product: t[0], factor: t[1] },
+            products: Count { min: 2, max: max[0] },
+            factors: Count { min: 2, max: max[1] },
+            vars_prod: None,
+            vars_fac: None,
+            retry: Retry::default(),
+            variables: Variables::default(),
+        })
+    }
+
+    /// A curriculum's sub-task of this space. [`Subtask::Scoeff`] is `small_coeff` with the target's variables and settings;
+    /// the others keep the target's caps.
+    pub fn subtask(&self, task: Subtask) -> Space {
+        let one = Count { min: 1, max: 1 };
+        let mut space = self.clone();
+        match task {
+            Subtask::Add => space.factors = one,
+            Subtask::Mul2 => (space.products, space.factors) = (one, Count { min: 2, max: 2 }),
+            Subtask::Mul3 => {
+                let max = self.factors.max.clamp(2, 3);
+                (space.products, space.factors) = (one, Count { min: 2, max });
+            }
+            Subtask::Scoeff => {
+                space = Space { retry: self.retry, variables: self.variables, ..small_coeff() };
+                (space.vars_prod, space.vars_fac) = (self.vars_prod, self.vars_fac);
+            }
+            Subtask::Mixed => return space,
+        }
+        space.key = format!("{}/{}", self.key, task.key());
+        space
+    }
+
+    /// What a stream is keyed by: all that decides which polynomials are drawn, and not the name.
+    pub fn label(&self, vars: usize) -> String {
+        self.to_string() + &format!(" vars {vars}")
+    }
+
+    /// Whether the caps are in range and can be met by some polynomial in `vars` variables. Caps that only dead-lock
+    /// in combination are found by the sampler's trial draws.
+    pub fn validate(&self, vars: usize) -> Result<(), SpaceError> {
+        if !(1..=MAX_VARS).contains(&vars) {
+            return Err(SpaceError::Vars(vars));
+        }
+        let at_least_one = [
+            ("coeff.polynomial", self.coeff.polynomial),
+            ("coeff.product", self.coeff.product),
+            ("coeff.factor", self.coeff.factor),
+            ("degree.polynomial", u64::from(self.degree.polynomial)),
+            ("terms.product", u64::from(self.terms.product)),
+            ("terms.factor", u64::from(self.terms.factor)),
+            ("vars_prod", self.vars_prod.unwrap_or(1) as u64),
+            ("vars_fac", self.vars_fac.unwrap_or(1) as u64),
+        ];
+        for (cap, value) in at_least_one {
+            if value == 0 {
+                return Err(SpaceError::Cap { cap, value, reason: "it must be at least 1".to_owned() });
+            }
+        }
+        for (cap, count) in [("max.products", self.products), ("max.factors", self.factors)] {
+            if count.max < count.min || count.min == 0 {
+                let reason = format!("at least {} are drawn", count.min.max(1));
+                return Err(SpaceError::Cap { cap, value: u64::from(count.max), reason });
+            }
+            if count.max > 32 {
+                let reason = "at most 32".to_owned();
+                return Err(SpaceError::TooLarge { cap, value: u64::from(count.max), reason });
+            }
+        }
+        let limits = [
+            ("coeff.polynomial", self.coeff.polynomial, 1 << 40),
+            ("coeff.product", self.coeff.product, 1 << 32),
+            ("coeff.factor", self.coeff.factor, 1 << 20),
+            ("degree.polynomial", u64::from(self.degree.polynomial), u64::from(MAX_DEGREE)),
+            ("terms.product", u64::from(self.terms.product), 1 << 10),
+            ("terms.factor", u64::from(self.terms.factor), 1 << 6),
+        ];
+        for (cap, value, limit) in limits {
+            // 2^32 · (2^20 · 2^6) stays below 2^58, so a sampled product's coefficient cannot overflow before it is checked.
+            if value > limit {
+                return Err(SpaceError::TooLarge { cap, value, reason: format!("at most {limit}") });
+            }
+        }
+        Ok(())
+    }
+
+    /// The variables that a factor and a product can have when `vars` take part.
+    pub fn variables_of(&self, vars: usize) -> (usize, usize) {
+        (self.vars_fac.unwrap_or(vars), self.vars_prod.unwrap_or(vars))
+    }
+
+    /// A user's space: a TOML document with a `[space]` table.
+    pub fn from_toml(text: &str) -> Result<Space, SpaceError> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Document {
+            space: SpaceTable,
+        }
+        let document: Document = toml::from_str(text)
+            .map_err(|e| SpaceError::Toml { message: e.message().to_owned(), span: e.span() })?;
+        document.space.resolve()
+    }
+}
+
+fn small_coeff() -> Space {
+    Space::named("small_coeff").expect("it is one of the six")
+}
+
+impl fmt::Display for Space {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Space { coeff: c, degree: d, terms: t, .. } = self;
+        write!(f, "C {} {} {}", c.polynomial, c.product, c.factor)?;
+        write!(f, " D {} {} T {} {}", d.polynomial, d.factor, t.product, t.factor)?;
+        write!(f, " products {} {}", self.products.min, self.products.max)?;
+        write!(f, " factors {} {}", self.factors.min, self.factors.max)?;
+        write!(f, " V {} {}", self.vars_prod.unwrap_or(0), self.vars_fac.unwrap_or(0))?;
+        write!(f, " retry {:?} variables {:?}", self.retry, self.variables)
+    }
+}
+
+/// The `[space]` table of a TOML file: what is left out is taken from `base`, the paper's default if there is none.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SpaceTable {
+    /// Its name; `custom` if none is given.
+    pub key: Option<String>,
+    /// The configuration that supplies what is left out.
+    pub base: Option<String>,
+    /// `coeff = { polynomial = 120, product = 40, factor = 8 }`
+    pub coeff: Option<Coefficients>,
+    /// `degree = { polynomial = 6, factor = 3 }`
+    pub degree: Option<Degrees>,
+    /// `terms = { product = 8, factor = 3 }`
+    pub terms: Option<Terms>,
+    /// `max = { products = 3, factors = 3 }`
+    pub max: Option<Max>,
+    /// Variables of a product.
+    pub vars_prod: Option<usize>,
+    /// Variables of a factor.
+    pub vars_fac: Option<usize>,
+    /// `factor`, `product` or `polynomial`.
+    pub retry: Option<Retry>,
+    /// `all` or `uniform`.
+    pub variables: Option<Variables>,
+}
+
+impl SpaceTable {
+    /// The space it describes.
+    pub fn resolve(&self) -> Result<Space, SpaceError> {
+        let base = Space::named(self.base.as_deref().unwrap_or("medium_coeff"))?;
+        let max = self.max.unwrap_or(Max { products: base.products.max, factors: base.factors.max });
+        Ok(Space {
+            key: self.key.clone().unwrap_or_else(|| "custom".to_owned()),
+            coeff: self.coeff.unwrap_or(base.coeff),
+            degree: self.degree.unwrap_or(base.degree),
+            terms: self.terms.unwrap_or(base.terms),
+            products: Count { min: 2, max: max.products },
+            factors: Count { min: 2, max: max.factors },
+            vars_prod: self.vars_prod,
+            vars_fac: self.vars_fac,
+            retry: self.retry.unwrap_or_default(),
+            variables: self.variables.unwrap_or_default(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_backtrack_cannot_break_its_caps() {
+        let s = Space::named("no_backtrack").unwrap();
+        let largest_factor = s.coeff.factor * u64::from(s.terms.factor);
+        assert_eq!(s.coeff.product, largest_factor.pow(s.factors.max));
+        assert_eq!(s.coeff.polynomial, s.coeff.product * u64::from(s.products.max));
+        assert_eq!(s.terms.product, s.terms.factor.pow(s.factors.max));
+        assert_eq!(s.degree.polynomial, s.degree.factor * s.factors.max);
+    }
+
+    #[test]
+    fn a_users_space() {
+        let text = "[space]\nbase = \"large_coeff\"\nmax = { products = 4, factors = 2 }\nretry = \"factor\"\n";
+        let space = Space::from_toml(text).unwrap();
+        assert_eq!((space.coeff.polynomial, space.products.max, space.retry), (300, 4, Retry::Factor));
+        assert_eq!(space.validate(2), Ok(()));
+    }
+
+    #[test]
+    fn unknown_keys_are_refused_with_their_place() {
+        let text = "[space]\nmax_terms = 3\n";
+        let Err(SpaceError::Toml { message, span }) = Space::from_toml(text) else { panic!() };
+        assert!(message.contains("unknown field `max_terms`"), "{message}");
+        assert_eq!(&text[span.unwrap()], "max_terms");
+        assert!(Space::named("huge").unwrap_err().to_string().contains("no_backtrack"));
+    }
+
+    #[test]
+    fn caps_that_nothing_meets_are_named() {
+        let text = "[space]\nmax = { products = 1, factors = 3 }";
+        let error = Space::from_toml(text).unwrap().validate(1).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "this space can never be sampled: max.products = 1 is in the way (at least 2 are drawn)"
+        );
+        assert_eq!(Space::named("small_coeff").unwrap().validate(9), Err(SpaceError::Vars(9)));
+    }
+
+    #[test]
+    fn subtasks_keep_the_targets_caps() {
+        let target = Space::named("medium_terms").unwrap();
+        let mul3 = target.subtask(Subtask::Mul3);
+        assert_eq!((mul3.key.as_str(), mul3.terms, mul3.factors.max), ("medium_terms/mul3", target.terms, 3));
+        assert_eq!(target.subtask(Subtask::Scoeff).coeff, small_coeff().coeff);
+        assert_eq!(target.subtask(Subtask::Mixed), target);
+    }
+}
