@@ -4,7 +4,7 @@
 
 use crate::arithmetic::Probe;
 use crate::guard::Guard;
-use crate::proof::Proof;
+use crate::proof::{Line, Proof};
 use crate::sample::Polynomials;
 use crate::space::SpaceError;
 use crate::stream::Purpose;
@@ -88,6 +88,8 @@ impl Examples {
 #[derive(Debug)]
 pub struct Sampler {
     task: Task,
+    seed: u64,
+    purpose: Purpose,
     polynomials: Polynomials,
     probe: Probe,
     rejected: u64,
@@ -102,6 +104,8 @@ impl Sampler {
             polynomials: Polynomials::new(&task.space, task.vars, task.style, seed, purpose)?,
             probe: Probe::new(seed),
             task: task.clone(),
+            seed,
+            purpose,
             rejected: 0,
             drawn: 0,
         })
@@ -121,7 +125,7 @@ impl Sampler {
     /// Appends all step examples of proof `index`.
     pub fn write_examples(&mut self, index: u64, guard: Option<&Guard>, out: &mut Examples) {
         if self.task.setting == Setting::Arithmetic {
-            let line = self.probe.line(index, self.task.notation);
+            let line = self.exercise_line(index);
             out.push(line.kind, index, 0, &line.input, &line.target);
             return;
         }
@@ -149,6 +153,20 @@ impl Sampler {
     /// The task.
     pub fn task(&self) -> &Task {
         &self.task
+    }
+
+    /// The seed of its stream.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// The purpose of its stream.
+    pub fn purpose(&self) -> Purpose {
+        self.purpose
+    }
+
+    pub(crate) fn exercise_line(&self, index: u64) -> Line {
+        self.probe.line(index, self.task.notation)
     }
 
     /// How many polynomials the guard refused.

@@ -1,0 +1,153 @@
+//! What is written to files: proofs and predictions, one JSON object per line.
+//!
+//! Infix states have no blanks; prefix states are tokens joined by one blank; so text and tokens determine each other.
+
+use serde::{Deserialize, Serialize};
+
+use crate::examples::Sampler;
+use crate::guard::Guard;
+use crate::notation::{Notation, Style};
+use crate::proof::Line;
+use crate::stream::Purpose;
+use crate::task::{Granularity, Setting, StepKind, Task};
+use crate::token;
+
+/// A proof.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct ProofRecord {
+    /// `config:vars:purpose:seed:index`
+    pub id: String,
+    /// The seed of its stream.
+    pub seed: u64,
+    /// Its place in the stream.
+    pub index: u64,
+    /// The space it was drawn from.
+    pub config: String,
+    /// How many variables.
+    pub vars: usize,
+    /// What its steps look like.
+    pub setting: Setting,
+    /// How large they are.
+    pub granularity: Granularity,
+    /// How states are written.
+    pub notation: Notation,
+    /// The order of terms and the writing of ones, where it is not the default.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub style: Style,
+    /// The first state, without tag.
+    pub start: String,
+    /// The last state, without tag.
+    pub end: String,
+    /// The steps.
+    pub steps: Vec<StepRecord>,
+}
+
+/// A step of a proof.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct StepRecord {
+    /// What it does.
+    pub kind: StepKind,
+    /// What a model reads.
+    pub input: String,
+    /// What it is to write.
+    pub target: String,
+    /// With the brackets evaluated, the next input (calculator only).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+/// What a model wrote for one step, best first.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct PredictionRecord {
+    /// The id of the proof.
+    pub proof: String,
+    /// Which step of it.
+    pub step: usize,
+    /// What the step does.
+    pub kind: StepKind,
+    /// What the model read.
+    pub input: String,
+    /// What it was to write.
+    pub target: String,
+    /// What it wrote.
+    pub beams: Vec<Beam>,
+}
+
+/// One answer of a model.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Beam {
+    /// The text.
+    pub output: String,
+    /// The sum of the log-probabilities of its tokens, `</s>` included.
+    pub logprob: f64,
+}
+
+fn is_default(style: &Style) -> bool {
+    *style == Style::default()
+}
+
+/// The id of a proof.
+pub fn proof_id(config: &str, vars: usize, purpose: Purpose, seed: u64, index: u64) -> String {
+    format!("{config}:{vars}:{}:{seed}:{index}", purpose.name())
+}
+
+impl StepRecord {
+    /// A line as text.
+    pub fn new(line: &Line, notation: Notation) -> StepRecord {
+        StepRecord {
+            kind: line.kind,
+            input: token::decode(&line.input, notation),
+            target: token::decode(&line.target, notation),
+            next: line.next.as_ref().map(|next| token::decode(next, notation)),
+        }
+    }
+}
+
+impl Sampler {
+    /// Proof `index` as a record.
+    pub fn record(&mut self, index: u64, guard: Option<&Guard>) -> ProofRecord {
+        let Task { setting, granularity, notation, style, vars, .. } = *self.task();
+        let (lines, start, end) = if setting == Setting::Arithmetic {
+            let line = self.exercise_line(index);
+            let (start, end) = (line.input.clone(), line.target.clone());
+            (vec![line], token::decode(&start, notation), token::decode(&end, notation))
+        } else {
+            let proof = self.proof(index, guard);
+            let print = |state| crate::notation::print(state, notation, style);
+            (proof.lines(setting, notation, style), print(&proof.start), print(proof.end()))
+        };
+        let config = self.task().space.key.clone();
+        ProofRecord {
+            id: proof_id(&config, vars, self.purpose(), self.seed(), index),
+            seed: self.seed(),
+            index,
+            config,
+            vars,
+            setting,
+            granularity,
+            notation,
+            style,
+            start,
+            end,
+            steps: lines.iter().map(|line| StepRecord::new(line, notation)).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::space::Space;
+
+    #[test]
+    fn a_record_is_one_line_of_json() {
+        let mut task = Task::new(Space::named("small_coeff").unwrap(), 1);
+        task.setting = Setting::Calculator;
+        let record = Sampler::new(&task, 1, Purpose::Train).unwrap().record(3, None);
+        let json = serde_json::to_string(&record).unwrap();
+        assert!(json.starts_with(r#"{"id":"small_coeff:1:train:1:3","seed":1,"index":3,"config":"small_coeff","vars":1,"#), "{json}");
+        assert!(json.contains(r#""setting":"calculator","granularity":"coarse","notation":"infix","start":"("#), "{json}");
+        assert_eq!(serde_json::from_str::<ProofRecord>(&json).unwrap(), record);
+        assert_eq!(record.steps.last().unwrap().next.as_deref(), Some(record.end.as_str()));
+    }
+}
