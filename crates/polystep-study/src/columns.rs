@@ -1,0 +1,199 @@
+//! The paper's columns, filled with our numbers, the paper's beside them.
+//!
+//! One list decides names, order and headings for the report, the Markdown and LaTeX tables and the ledger.
+
+use polystep_core::StepKind;
+use serde::Serialize;
+
+use crate::interval::Proportion;
+use crate::metrics::{Evaluation, Metrics};
+use crate::paper::{Printed, lookup, lookup_ood};
+
+/// How a column's numbers are written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// 97.25
+    Percent,
+    /// 0.98
+    Fraction,
+    /// 7.1M
+    Count,
+}
+
+/// A column of the paper's tables.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct Column {
+    /// The name in the CSVs and in the ledger.
+    pub name: &'static str,
+    /// What several columns have in common.
+    pub group: &'static str,
+    /// The heading.
+    pub heading: &'static str,
+    /// How it is written.
+    pub unit: Unit,
+}
+
+const fn column(name: &'static str, group: &'static str, heading: &'static str, unit: Unit) -> Column {
+    Column { name, group, heading, unit }
+}
+
+/// Every column, in the paper's order.
+pub const COLUMNS: [Column; 19] = [
+    column("endpoint_train_examples", "Endpoint", "#EE", Unit::Count),
+    column("endpoint_acc", "Endpoint", "Accuracy", Unit::Percent),
+    column("train_examples", "Training", "#Train", Unit::Count),
+    column("full_proof_acc", "Greedy", "Full proof", Unit::Percent),
+    column("stepwise_acc", "Greedy", "Stepwise", Unit::Percent),
+    column("top1_acc_beam5", "Beam 5", "Top-1", Unit::Percent),
+    column("beam5_acc", "Beam 5", "Any of 5", Unit::Percent),
+    column("sure_rate", "Calibration", "Sure rate", Unit::Percent),
+    column("precision", "Calibration", "P", Unit::Percent),
+    column("recall", "Calibration", "R", Unit::Percent),
+    column("f1", "Calibration", "F1", Unit::Fraction),
+    column("err_first_fac", "First error", "fac", Unit::Percent),
+    column("err_first_mul", "First error", "mul", Unit::Percent),
+    column("err_first_sum", "First error", "sum", Unit::Percent),
+    column("err_first_mark", "First error", "mark", Unit::Percent),
+    column("err_total_fac", "All errors", "fac", Unit::Percent),
+    column("err_total_mul", "All errors", "mul", Unit::Percent),
+    column("err_total_sum", "All errors", "sum", Unit::Percent),
+    column("err_total_mark", "All errors", "mark", Unit::Percent),
+];
+
+/// Our number in a column, and the paper's.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Cell {
+    /// The column.
+    pub column: Column,
+    /// Ours, exact.
+    pub ours: Option<f64>,
+    /// The interval of ours.
+    pub interval: Option<(f64, f64)>,
+    /// Ours by the paper's own test, `symbolic`, where that makes a difference in meaning.
+    pub symbolic: Option<f64>,
+    /// The paper's.
+    pub paper: Option<Printed>,
+}
+
+impl Cell {
+    /// Ours minus the paper's.
+    pub fn difference(&self) -> Option<f64> {
+        Some(self.ours? - self.paper.as_ref()?.value)
+    }
+}
+
+/// Our numbers of one evaluation, for the columns that it or the paper has.
+pub fn cells(metrics: &Metrics, evaluation: &Evaluation) -> Vec<Cell> {
+    let keys = &metrics.keys;
+    let at_home = evaluation.config == keys.config && evaluation.vars == keys.vars;
+    let printed = if at_home { lookup(keys) } else { lookup_ood(keys, &evaluation.config, evaluation.vars) };
+    let cell = |column: Column| {
+        let (ours, symbolic) = value(metrics, evaluation, column.name);
+        let paper = printed.iter().find(|p| p.column == column.name).cloned();
+        Cell {
+            column,
+            ours: ours.map(|v| v.0),
+            interval: ours.and_then(|v| v.1),
+            symbolic,
+            paper,
+        }
+    };
+    COLUMNS.into_iter().map(cell).filter(|cell| cell.ours.is_some() || cell.paper.is_some()).collect()
+}
+
+type Value = (f64, Option<(f64, f64)>);
+
+/// Ours with its interval, and ours by the symbolic test.
+fn value(metrics: &Metrics, evaluation: &Evaluation, column: &str) -> (Option<Value>, Option<f64>) {
+    let proportion = |p: Option<Proportion>| p.map(|p| (p.percent, Some((p.lo, p.hi))));
+    let plain = |v: Option<f64>| (v.map(|v| (v, None)), None);
+    let endpoint = metrics.keys.setting == "endpoint";
+    let examples = metrics.run.examples.map(|n| n as f64);
+    let greedy = evaluation.greedy.as_ref();
+    let beam = evaluation.beam.as_ref();
+    let sure = beam.and_then(|b| b.calibration.as_ref()).map(|c| c.sure);
+    let sure_symbolic = beam.and_then(|b| b.calibration_symbolic);
+    let errors = |kind: StepKind, first: bool| {
+        let kind = greedy.and_then(|g| g.errors.of_kind(kind));
+        (proportion(kind.and_then(|k| if first { k.first } else { k.total })), None)
+    };
+    let right = |r: Option<crate::metrics::Right>| (proportion(r.map(|r| r.exact)), r.map(|r| r.symbolic.percent));
+    match column {
+        "endpoint_train_examples" => plain(examples.filter(|_| endpoint)),
+        "train_examples" => plain(examples.filter(|_| !endpoint)),
+        "endpoint_acc" => right(greedy.filter(|_| endpoint).map(|g| g.full_proof)),
+        "full_proof_acc" => right(greedy.filter(|_| !endpoint).map(|g| g.full_proof)),
+        "stepwise_acc" => right(greedy.filter(|_| !endpoint).map(|g| g.stepwise)),
+        "top1_acc_beam5" => right(beam.map(|b| b.top1)),
+        "beam5_acc" => right(beam.map(|b| b.any5)),
+        "sure_rate" => (proportion(sure.and_then(|s| s.sure_rate)), None),
+        "precision" => (proportion(sure.and_then(|s| s.precision)), sure_symbolic.and_then(|s| Some(s.precision?.percent))),
+        "recall" => (proportion(sure.and_then(|s| s.recall)), sure_symbolic.and_then(|s| Some(s.recall?.percent))),
+        "f1" => (sure.and_then(|s| s.f1).map(|v| (v, None)), sure_symbolic.and_then(|s| s.f1)),
+        "err_first_fac" => errors(StepKind::Facstep, true),
+        "err_first_mul" => errors(StepKind::Mulstep, true),
+        "err_first_sum" => errors(StepKind::Sumstep, true),
+        "err_first_mark" => errors(StepKind::Markstep, true),
+        "err_total_fac" => errors(StepKind::Facstep, false),
+        "err_total_mul" => errors(StepKind::Mulstep, false),
+        "err_total_sum" => errors(StepKind::Sumstep, false),
+        "err_total_mark" => errors(StepKind::Markstep, false),
+        _ => (None, None),
+    }
+}
+
+/// A row of `results/TABLE.csv`: names and texts, in the order of the ledger.
+pub fn ledger(metrics: &Metrics, evaluation: &Evaluation, size: &str) -> Vec<(String, String)> {
+    let keys = &metrics.keys;
+    let optional = |text: Option<String>| text.unwrap_or_default();
+    let number = |v: Option<f64>| optional(v.map(|v| format!("{v:.2}")));
+    let mut row: Vec<(String, String)> = [
+        ("vars", evaluation.vars.to_string()),
+        ("config", evaluation.config.clone()),
+        ("setting", keys.setting.clone()),
+        ("granularity", keys.granularity.clone()),
+        ("notation", keys.notation.clone()),
+        ("curriculum", keys.curriculum.clone()),
+        ("recipe", optional(metrics.run.recipe.clone())),
+        ("size", size.to_owned()),
+    ]
+    .map(|(name, text)| (name.to_owned(), text))
+    .into();
+    for column in COLUMNS {
+        let (ours, symbolic) = value(metrics, evaluation, column.name);
+        let text = match column.unit {
+            Unit::Count => optional(ours.map(|v| format!("{:.0}", v.0))),
+            _ => number(ours.map(|v| v.0)),
+        };
+        row.push((column.name.to_owned(), text));
+        let (has_interval, has_symbolic) = kinds_of(column);
+        if has_symbolic {
+            row.push((format!("{}_symbolic", column.name), number(symbolic)));
+        }
+        if has_interval {
+            let interval = ours.and_then(|v| v.1);
+            row.push((format!("{}_lo", column.name), number(interval.map(|i| i.0))));
+            row.push((format!("{}_hi", column.name), number(interval.map(|i| i.1))));
+        }
+    }
+    let recursive = evaluation.recursive.as_ref().map(|r| r.recursive_exact.percent);
+    let malformed = evaluation.greedy.as_ref().map(|g| g.malformed.percent);
+    let rest = [
+        ("recursive_exact", number(recursive)),
+        ("malformed", number(malformed)),
+        ("seed", optional(metrics.run.seed.map(|s| s.to_string()))),
+        ("seconds", optional(metrics.run.seconds.map(|s| format!("{s:.0}")))),
+        ("device", optional(metrics.run.device.clone())),
+        ("commit", optional(metrics.run.commit.clone())),
+    ];
+    row.extend(rest.map(|(name, text)| (name.to_owned(), text)));
+    row
+}
+
+/// Whether a column has an interval, and whether `symbolic` means something else there.
+fn kinds_of(column: Column) -> (bool, bool) {
+    let interval = column.unit == Unit::Percent;
+    let shares = column.name.starts_with("err_") || column.name == "sure_rate";
+    (interval, column.unit != Unit::Count && !shares)
+}

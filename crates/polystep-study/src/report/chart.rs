@@ -1,0 +1,311 @@
+//! Small SVG charts, drawn here so that the page needs neither a network nor a library.
+//!
+//! Colours are CSS classes (`s0`, `s1`, …), not values: the page's light and dark themes both work without redrawing. Every
+//! chart carries its title and a description for those who do not see it, and every series its own dash beside its colour.
+
+use std::fmt::Write;
+
+/// How a value becomes a place on an axis.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Scale {
+    /// Even.
+    Linear,
+    /// Even in the logarithm; values must be positive.
+    Log,
+}
+
+/// One axis.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Axis {
+    /// What it shows.
+    pub label: String,
+    /// How values are placed.
+    pub scale: Scale,
+    /// From where to where.
+    pub range: (f64, f64),
+    /// Places with a label.
+    pub ticks: Vec<(f64, String)>,
+}
+
+impl Axis {
+    /// A linear axis over `range`, with ticks at round numbers.
+    pub fn linear(label: &str, range: (f64, f64), unit: &str) -> Axis {
+        let ticks = round_ticks(range, 5).into_iter().map(|v| (v, format!("{}{unit}", short(v)))).collect();
+        Axis { label: label.to_owned(), scale: Scale::Linear, range, ticks }
+    }
+
+    /// A logarithmic axis over the whole powers of ten around `range`, or over 1-2-5 steps if there are few.
+    pub fn log(label: &str, range: (f64, f64)) -> Axis {
+        let mut ticks = Vec::new();
+        for power in range.0.log10().floor() as i32..=range.1.log10().ceil() as i32 {
+            let many = (range.1 / range.0).log10() > 2.5;
+            for step in if many { &[1.0][..] } else { &[1.0, 2.0, 5.0][..] } {
+                let value = step * 10f64.powi(power);
+                if value >= range.0 * 0.999 && value <= range.1 * 1.001 {
+                    ticks.push((value, short(value)));
+                }
+            }
+        }
+        Axis { label: label.to_owned(), scale: Scale::Log, range, ticks }
+    }
+
+    /// Where a value lies, from 0 to 1; what is outside is moved to the end.
+    fn place(&self, value: f64) -> f64 {
+        let (from, to) = self.range;
+        let place = match self.scale {
+            Scale::Linear => (value - from) / (to - from),
+            Scale::Log => (value.max(f64::MIN_POSITIVE) / from).ln() / (to / from).ln(),
+        };
+        if place.is_finite() { place.clamp(0.0, 1.0) } else { 0.0 }
+    }
+}
+
+/// A line.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Series {
+    /// Its name in the legend.
+    pub name: String,
+    /// Its points, from left to right.
+    pub points: Vec<(f64, f64)>,
+    /// Whether points get dots, which say their values when pointed at.
+    pub dots: bool,
+    /// Whether it is drawn as steps (a precision-recall curve is one).
+    pub steps: bool,
+}
+
+/// Lines over two axes.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Plot {
+    /// Its heading.
+    pub title: String,
+    /// What there is to see, in words.
+    pub description: String,
+    /// The horizontal axis.
+    pub x: Axis,
+    /// The vertical axis.
+    pub y: Axis,
+    /// The lines.
+    pub series: Vec<Series>,
+    /// A line from corner to corner: "confidence is truth".
+    pub diagonal: bool,
+}
+
+/// A bar with its interval.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Bar {
+    /// Under the bar.
+    pub label: String,
+    /// What it says when pointed at.
+    pub note: String,
+    /// Its height.
+    pub value: f64,
+    /// The interval.
+    pub interval: (f64, f64),
+}
+
+const WIDTH: f64 = 520.0;
+const HEIGHT: f64 = 300.0;
+const LEFT: f64 = 54.0;
+const RIGHT: f64 = 14.0;
+const TOP: f64 = 12.0;
+const BOTTOM: f64 = 44.0;
+
+fn across(place: f64) -> f64 {
+    LEFT + place * (WIDTH - LEFT - RIGHT)
+}
+
+fn up(place: f64) -> f64 {
+    HEIGHT - BOTTOM - place * (HEIGHT - TOP - BOTTOM)
+}
+
+impl Plot {
+    /// The chart.
+    pub fn svg(&self) -> String {
+        let mut svg = open(&self.title, &self.description);
+        grid(&mut svg, &self.y);
+        for (value, label) in &self.x.ticks {
+            let x = across(self.x.place(*value));
+            let _ = write!(svg, r#"<text class="tick" x="{x:.1}" y="{:.1}" text-anchor="middle">{label}</text>"#, up(0.0) + 17.0);
+        }
+        axis_labels(&mut svg, &self.x.label, &self.y.label);
+        if self.diagonal {
+            let (x0, y0, x1, y1) = (across(0.0), up(0.0), across(1.0), up(1.0));
+            let _ = write!(svg, r#"<line class="ideal" x1="{x0:.1}" y1="{y0:.1}" x2="{x1:.1}" y2="{y1:.1}"/>"#);
+        }
+        for (i, series) in self.series.iter().enumerate() {
+            self.line(&mut svg, i, series);
+        }
+        svg.push_str("</svg>");
+        svg
+    }
+
+    fn line(&self, svg: &mut String, i: usize, series: &Series) {
+        let place = |&(x, y): &(f64, f64)| (across(self.x.place(x)), up(self.y.place(y)));
+        let mut path = String::new();
+        let mut before = None;
+        for point in &series.points {
+            let (x, y) = place(point);
+            let _ = match before {
+                None => write!(path, "M{x:.1} {y:.1}"),
+                Some(_) if series.steps => write!(path, "V{y:.1}H{x:.1}"),
+                Some(_) => write!(path, "L{x:.1} {y:.1}"),
+            };
+            before = Some((x, y));
+        }
+        let _ = write!(svg, r#"<path class="line s{i}" d="{path}"/>"#);
+        if series.dots {
+            for point in &series.points {
+                let (x, y) = place(point);
+                let (name, a, b) = (escape(&series.name), precise(point.0), precise(point.1));
+                let _ = write!(svg, r#"<circle class="dot s{i}" cx="{x:.1}" cy="{y:.1}" r="3.5"><title>{name}: {b} at {a}</title></circle>"#);
+            }
+        }
+    }
+}
+
+/// Bars of one measure.
+pub fn bars(title: &str, description: &str, x_label: &str, y: &Axis, bars: &[Bar]) -> String {
+    let mut svg = open(title, description);
+    grid(&mut svg, y);
+    axis_labels(&mut svg, x_label, &y.label);
+    let slot = 1.0 / bars.len().max(1) as f64;
+    let wide = (WIDTH - LEFT - RIGHT) * slot;
+    for (i, bar) in bars.iter().enumerate() {
+        let middle = across((i as f64 + 0.5) * slot);
+        let (width, height) = ((wide * 0.62).min(46.0), up(0.0) - up(y.place(bar.value)));
+        let (x, top) = (middle - width / 2.0, up(y.place(bar.value)));
+        let _ = write!(svg, r#"<g><title>{}</title>"#, escape(&bar.note));
+        // A bar of height 0 would have nothing to point at.
+        let _ = write!(svg, r#"<rect class="hit" x="{x:.1}" y="{:.1}" width="{width:.1}" height="{:.1}"/>"#, up(1.0), up(0.0) - up(1.0));
+        let _ = write!(svg, r#"<rect class="bar" x="{x:.1}" y="{top:.1}" width="{width:.1}" height="{height:.1}" rx="2"/>"#);
+        let (lo, hi) = (up(y.place(bar.interval.0)), up(y.place(bar.interval.1)));
+        let _ = write!(svg, r#"<path class="whisker" d="M{middle:.1} {lo:.1}V{hi:.1}"/></g>"#);
+        let anchor = if wide < 42.0 { "end" } else { "middle" };
+        let y = up(0.0) + if wide < 42.0 { 13.0 } else { 17.0 };
+        let turn = if wide < 42.0 { format!(r#" transform="rotate(-35 {middle:.1} {y:.1})""#) } else { String::new() };
+        let label = escape(&bar.label);
+        let _ = write!(svg, r#"<text class="tick" x="{middle:.1}" y="{y:.1}" text-anchor="{anchor}"{turn}>{label}</text>"#);
+    }
+    svg.push_str("</svg>");
+    svg
+}
+
+fn open(title: &str, description: &str) -> String {
+    let (title, description) = (escape(title), escape(description));
+    format!(
+        r#"<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{title}. {description}" xmlns="http://www.w3.org/2000/svg">"#
+    )
+}
+
+fn grid(svg: &mut String, y: &Axis) {
+    for (value, label) in &y.ticks {
+        let at = up(y.place(*value));
+        let _ = write!(svg, r#"<line class="grid" x1="{LEFT}" y1="{at:.1}" x2="{:.1}" y2="{at:.1}"/>"#, WIDTH - RIGHT);
+        let _ = write!(svg, r#"<text class="tick" x="{:.1}" y="{:.1}" text-anchor="end">{label}</text>"#, LEFT - 8.0, at + 4.0);
+    }
+    let _ = write!(svg, r#"<line class="base" x1="{LEFT}" y1="{:.1}" x2="{:.1}" y2="{:.1}"/>"#, up(0.0), WIDTH - RIGHT, up(0.0));
+}
+
+fn axis_labels(svg: &mut String, x: &str, y: &str) {
+    let (x, y) = (escape(x), escape(y));
+    let _ = write!(svg, r#"<text class="axis" x="{:.1}" y="{:.1}" text-anchor="end">{x}</text>"#, WIDTH - RIGHT, HEIGHT - 6.0);
+    let (left, middle) = (13.0, up(0.5));
+    let _ = write!(
+        svg,
+        r#"<text class="axis" x="{left}" y="{middle:.1}" text-anchor="middle" transform="rotate(-90 {left} {middle:.1})">{y}</text>"#
+    );
+}
+
+/// At most `count` + 1 numbers of the form {1, 2, 5}·10ⁿ inside the range.
+pub fn round_ticks((from, to): (f64, f64), count: usize) -> Vec<f64> {
+    let rough = (to - from) / count as f64;
+    if !(rough.is_finite() && rough > 0.0) {
+        return vec![from];
+    }
+    let power = 10f64.powf(rough.log10().floor());
+    let step = [1.0, 2.0, 5.0, 10.0].map(|m| m * power).into_iter().find(|s| *s >= rough * 0.999).unwrap_or(rough);
+    let first = (from / step - 1e-9).ceil() as i64;
+    let last = (to / step + 1e-9).floor() as i64;
+    // Divided, not multiplied, by a whole number where the step is below 1: 3 · 0.1 is not 0.3.
+    let value = |i: i64| if step < 1.0 { i as f64 / (1.0 / step).round() } else { i as f64 * step };
+    (first..=last).map(value).collect()
+}
+
+/// 7100000 as `7.1M`, 0.05 as `0.05`.
+pub fn short(value: f64) -> String {
+    let (scaled, unit) = match value.abs() {
+        v if v >= 1e9 => (value / 1e9, "B"),
+        v if v >= 1e6 => (value / 1e6, "M"),
+        v if v >= 1e4 => (value / 1e3, "k"),
+        _ => (value, ""),
+    };
+    format!("{}{unit}", precise(scaled))
+}
+
+/// Three significant digits, no trailing zeros.
+fn precise(value: f64) -> String {
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    let digits = (2 - value.abs().log10().floor() as i32).clamp(0, 9) as usize;
+    let text = format!("{value:.digits$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+/// Text inside XML.
+pub fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_round() {
+        assert_eq!(round_ticks((0.0, 100.0), 5), [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]);
+        assert_eq!(round_ticks((0.0, 0.5), 5), [0.0, 0.1, 0.2, 0.3, 0.4, 0.5]);
+        assert_eq!(round_ticks((93.0, 100.0), 5), [94.0, 96.0, 98.0, 100.0]);
+        assert_eq!(round_ticks((3.0, 3.0), 5), [3.0]);
+    }
+
+    #[test]
+    fn numbers_are_short() {
+        assert_eq!([7.1e6, 16_384.0, 9000.0, 0.05, 0.0, 99.79].map(short), ["7.1M", "16.4k", "9000", "0.05", "0", "99.8"]);
+    }
+
+    #[test]
+    fn a_plot_places_its_points_and_escapes_its_words() {
+        let series = Series { name: "a<b".into(), points: vec![(0.0, 0.0), (10.0, 100.0)], dots: true, steps: false };
+        let plot = Plot {
+            title: "T".into(),
+            description: "\"D\"".into(),
+            x: Axis::linear("x", (0.0, 10.0), ""),
+            y: Axis::linear("y", (0.0, 100.0), "%"),
+            series: vec![series],
+            diagonal: false,
+        };
+        let svg = plot.svg();
+        assert!(svg.contains(r#"d="M54.0 256.0L506.0 12.0""#), "{svg}");
+        assert!(svg.contains("a&lt;b: 100 at 10") && svg.contains("&quot;D&quot;"));
+        assert_eq!(svg.matches("<svg").count(), svg.matches("</svg>").count());
+    }
+
+    #[test]
+    fn an_empty_or_constant_plot_has_no_nan() {
+        let axis = Axis::linear("x", (1.0, 1.0), "");
+        assert_eq!(axis.place(1.0), 0.0);
+        let svg = bars("T", "D", "x", &Axis::linear("y", (0.0, 1.0), ""), &[]);
+        assert!(!svg.contains("NaN"));
+    }
+}
