@@ -52,6 +52,17 @@ impl Packed {
     }
 }
 
+/// Decoding: which hypotheses are extended. Empty in training.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Lanes {
+    /// Where every lane's token stands in the decoder's input, from 0.
+    pub position: usize,
+    /// For each lane, which lane of the step before it continues (ignored at position 0).
+    pub parents: Vec<i32>,
+    /// For each lane, which source sequence it answers.
+    pub sources: Vec<i32>,
+}
+
 /// What one run of a program reads.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Batch {
@@ -61,6 +72,8 @@ pub struct Batch {
     pub tgt: Packed,
     /// What each target position shall predict; as long as `tgt.ids`.
     pub labels: Vec<i32>,
+    /// Only while decoding.
+    pub lanes: Lanes,
 }
 
 impl Batch {
@@ -69,5 +82,7 @@ impl Batch {
         self.src.clear();
         self.tgt.clear();
         self.labels.clear();
+        self.lanes.parents.clear();
+        self.lanes.sources.clear();
     }
 }

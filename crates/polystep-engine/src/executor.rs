@@ -1,6 +1,8 @@
 //! What both devices can do: hold parameters, optimiser state and slots, and run programs on batches.
 //!
 //! `run` only enqueues (on CUDA nothing waits); results are collected later by `results`, which does wait.
+//! Slot i of every program lives in the same memory: what one program leaves there, another may read (a decoder step reads
+//! the encoder's keys). A run that does not write a slot leaves it as it was.
 
 use crate::{Batch, EngineError, Program, Slot};
 
@@ -58,6 +60,9 @@ pub trait Executor {
 
     /// Waits; for each sequence of the *last* run, whether every arg-max equalled its label.
     fn right(&mut self) -> Result<Vec<bool>, EngineError>;
+
+    /// Waits; tokens and log-probabilities found by the last [`crate::Op::TopTokens`], `k` per lane.
+    fn top(&mut self, tokens: &mut Vec<u8>, logprobs: &mut Vec<f32>) -> Result<(), EngineError>;
 
     /// The flat parameters in fp32.
     fn params(&mut self) -> Result<Vec<f32>, EngineError>;

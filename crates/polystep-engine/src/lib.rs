@@ -15,7 +15,7 @@ pub mod optest;
 pub mod philox;
 pub mod program;
 
-pub use batch::{Batch, Packed};
+pub use batch::{Batch, Lanes, Packed};
 pub use error::EngineError;
 pub use executor::{Executor, Limits, Scalars, StepResult};
 pub use program::{

@@ -23,6 +23,8 @@ pub enum Dim {
     Sequences,
     /// Always the same.
     Fixed(usize),
+    /// A decoder's cache: so many positions, each with one row per lane ([`crate::Limits::sequences`]).
+    Cache(usize),
 }
 
 /// What a slot holds.
@@ -189,7 +191,7 @@ pub enum Op {
         dy: Slot,
         df: Option<Slot>,
     },
-    /// `y = x·Wᵀ + b`; x is `w.cols` wide, y `w.rows` wide; both Act.
+    /// `y = x·Wᵀ + b`; x is `w.cols` wide, y `w.rows` wide; both Act (the logits of a decoding program: y in F32).
     Linear {
         x: View,
         w: Param,
@@ -254,6 +256,33 @@ pub enum Op {
     /// tokens. Reports loss, right tokens and right sequences (every arg-max, first index on ties, equals its label).
     /// With `backward`, logits are overwritten by their gradient.
     CrossEntropy { logits: Slot, backward: bool },
+    /// Decoding: one token per lane (target sequences of length 1; lane l is target row l). The key and value of each lane's
+    /// token, columns `d..2d` and `2d..3d` of `qkv` (d = heads·head_dim), enter the cache at row `position·lanes + l` (lanes =
+    /// [`crate::Limits::sequences`], position from [`crate::Lanes`]); then the lane's query attends to its own token and to
+    /// those of its line of ancestors.
+    CachedAttention {
+        /// Act, `[target tokens, 3·d]`.
+        qkv: Slot,
+        /// Act, `[Cache(positions), 2·d]`: keys, then values. Never moved: [`crate::Lanes::parents`] says who continues whom.
+        cache: Slot,
+        heads: usize,
+        head_dim: usize,
+        /// Act, `[target tokens, d]`.
+        out: Slot,
+    },
+    /// Decoding: lane l's query attends to all keys of source sequence `Lanes::sources[l]` of the last run whose batch had
+    /// source tokens.
+    LaneAttention {
+        q: Slot,
+        k: View,
+        v: View,
+        heads: usize,
+        head_dim: usize,
+        out: Slot,
+    },
+    /// The `k` largest log-softmax values of each row of `logits` (F32), best first, the smaller token on ties; read by
+    /// [`crate::Executor::top`].
+    TopTokens { logits: Slot, k: usize },
     /// Global gradient norm, clipping to `clip` (none if 0), then Adam over the whole flat buffer with the step's learning
     /// rate and number from [`crate::Scalars`]; decoupled weight decay. CUDA also refreshes the bf16 copy of the weights.
     Adam {
@@ -306,6 +335,7 @@ impl Program {
             Dim::Tokens(side) => tokens(side),
             Dim::Sequences => src_lens.len() as f64,
             Dim::Fixed(n) => n as f64,
+            Dim::Cache(_) => 0.0,
         };
         let lens = |side| match side {
             Side::Src => src_lens,

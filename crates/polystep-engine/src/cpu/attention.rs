@@ -5,15 +5,14 @@
 //! block sees all keys, and it overwrites.
 #![allow(unsafe_code)] // tasks write disjoint rows and columns of the same slots
 
-use super::gemm::{Mat, product};
+use super::gemm::{Mat, Plus, product};
 use super::math::{exp, max, sum};
 use crate::Packed;
-use gemm::Parallelism;
 use rayon::prelude::*;
 use std::cell::RefCell;
 
 /// Queries per block.
-const BLOCK: usize = 64;
+const BLOCK: usize = 96;
 
 thread_local! {
     /// Scores of one block of queries, and their gradient.
@@ -73,7 +72,7 @@ fn with_scores(n: usize, f: impl FnOnce(&mut [f32])) {
 /// The matrices have as many rows as `shape` has tokens on their side and heads·head_dim columns (lse: heads), lie in memory
 /// that lives during the call, and nobody else touches `out` and `lse`.
 pub unsafe fn forward(shape: Shape, q: Mat, k: Mat, v: Mat, out: Mat, lse: Mat) {
-    let dim = shape.head_dim;
+    let (dim, scale) = (shape.head_dim, shape.scale());
     shape.for_each(|q0, queries, k0, keys, head| {
         let (q, out) = (q.at(q0, head * dim), out.at(q0, head * dim));
         let (k, v) = (k.at(k0, head * dim), v.at(k0, head * dim));
@@ -85,25 +84,15 @@ pub unsafe fn forward(shape: Shape, q: Mat, k: Mat, v: Mat, out: Mat, lse: Mat) 
                 let s = Mat::rows(scores, width, 0);
                 // SAFETY: rows of this sequence and columns of this head, which belong to this task alone.
                 unsafe {
-                    product(
-                        rows,
-                        width,
-                        dim,
-                        s,
-                        false,
-                        shape.scale(),
-                        q.at(first, 0),
-                        k.t(),
-                        Parallelism::None,
-                    );
+                    product(rows, width, dim, s, Plus::Nothing, q.at(first, 0), k.t());
                 }
                 let mut factors = [0f32; BLOCK];
                 for r in 0..rows {
                     let row = &mut scores[r * width..(r + 1) * width];
                     let (row, rest) = row.split_at_mut(shape.seen(first + r + 1, keys));
                     rest.fill(0.0);
-                    let top = max(row);
-                    row.iter_mut().for_each(|x| *x = exp(*x - top));
+                    let top = max(row) * scale;
+                    row.iter_mut().for_each(|x| *x = exp(x.mul_add(scale, -top)));
                     let total = sum(row.len(), |i| row[i]);
                     factors[r] = if total > 0.0 { 1.0 / total } else { 0.0 };
                     // SAFETY: as above.
@@ -111,17 +100,7 @@ pub unsafe fn forward(shape: Shape, q: Mat, k: Mat, v: Mat, out: Mat, lse: Mat) 
                 }
                 // SAFETY: as above.
                 unsafe {
-                    product(
-                        rows,
-                        dim,
-                        width,
-                        out.at(first, 0),
-                        false,
-                        1.0,
-                        s,
-                        v,
-                        Parallelism::None,
-                    );
+                    product(rows, dim, width, out.at(first, 0), Plus::Nothing, s, v);
                     for (r, factor) in factors.iter().enumerate().take(rows) {
                         let row = std::slice::from_raw_parts_mut(out.at(first + r, 0).start, dim);
                         row.iter_mut().for_each(|x| *x *= factor);
@@ -178,33 +157,13 @@ pub unsafe fn backward(shape: Shape, saved: Saved, dq: Mat, dk: Mat, dv: Mat) {
             for first in (0..queries).step_by(BLOCK).rev() {
                 let rows = BLOCK.min(queries - first);
                 let width = shape.seen(first + rows, keys);
-                let add = first + BLOCK < queries;
+                let plus = if first + BLOCK < queries { Plus::C } else { Plus::Nothing };
                 let (pm, dsm) = (Mat::rows(p, width, 0), Mat::rows(ds, width, 0));
                 let (q, dout) = (q.at(first, 0), dout.at(first, 0));
                 // SAFETY: as above; p and ds belong to this thread.
                 unsafe {
-                    product(
-                        rows,
-                        width,
-                        dim,
-                        pm,
-                        false,
-                        scale,
-                        q,
-                        k.t(),
-                        Parallelism::None,
-                    );
-                    product(
-                        rows,
-                        width,
-                        dim,
-                        dsm,
-                        false,
-                        1.0,
-                        dout,
-                        v.t(),
-                        Parallelism::None,
-                    );
+                    product(rows, width, dim, pm, Plus::Nothing, q, k.t());
+                    product(rows, width, dim, dsm, Plus::Nothing, dout, v.t());
                 }
                 for r in 0..rows {
                     let seen = shape.seen(first + r + 1, keys);
@@ -224,45 +183,15 @@ pub unsafe fn backward(shape: Shape, saved: Saved, dq: Mat, dk: Mat, dv: Mat) {
                     };
                     let mean = sum(dim, |i| out[i] * dout[i]);
                     for (p, ds) in p[..seen].iter_mut().zip(&mut ds[..seen]) {
-                        *p = exp(*p - lse);
+                        *p = exp(p.mul_add(scale, -lse));
                         *ds = *p * (*ds - mean) * scale;
                     }
                 }
                 // SAFETY: as above.
                 unsafe {
-                    product(
-                        rows,
-                        dim,
-                        width,
-                        dq.at(first, 0),
-                        false,
-                        1.0,
-                        dsm,
-                        k,
-                        Parallelism::None,
-                    );
-                    product(
-                        width,
-                        dim,
-                        rows,
-                        dv,
-                        add,
-                        1.0,
-                        pm.t(),
-                        dout,
-                        Parallelism::None,
-                    );
-                    product(
-                        width,
-                        dim,
-                        rows,
-                        dk,
-                        add,
-                        1.0,
-                        dsm.t(),
-                        q,
-                        Parallelism::None,
-                    );
+                    product(rows, dim, width, dq.at(first, 0), Plus::Nothing, dsm, k);
+                    product(width, dim, rows, dv, plus, pm.t(), dout);
+                    product(width, dim, rows, dk, plus, dsm.t(), q);
                 }
             }
         });

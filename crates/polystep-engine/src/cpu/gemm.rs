@@ -1,11 +1,14 @@
-//! Matrix products, and the linear layer made of them.
+//! Matrix products: cut into blocks, packed, computed tile by tile.
 //!
-//! The sum over k of one element of a product is never split between threads, so products do not depend on their number.
-#![allow(unsafe_code)] // the `gemm` crate takes pointers
+//! k is summed in blocks of [`DEPTH`], in order, and never split between threads; how C is cut changes no bit. So threads
+//! and tile sizes may be chosen for speed alone.
+#![allow(unsafe_code)] // strided matrices by pointer, shared between threads
 
 use super::Buffer;
-use super::rows::{Per, add_up, for_blocks};
-use gemm::Parallelism;
+use super::pack::{a_len, pack_a, pack_panel, panel_len};
+use super::simd::{Block, DEPTH, Machine, Start};
+use rayon::prelude::*;
+use std::cell::RefCell;
 
 /// A matrix somewhere in memory: element (i, j) is at `start + i·row + j·col`.
 #[derive(Clone, Copy)]
@@ -23,78 +26,23 @@ unsafe impl Sync for Mat {}
 impl Mat {
     /// Rows of `stride` numbers, from column `col` on.
     pub fn rows(data: &mut [f32], stride: usize, col: usize) -> Mat {
-        Mat {
-            start: data.as_mut_ptr().wrapping_add(col),
-            row: stride,
-            col: 1,
-        }
+        Mat { start: data.as_mut_ptr().wrapping_add(col), row: stride, col: 1 }
     }
 
     /// The same, of something that is only read.
     pub fn of(data: &[f32], stride: usize, col: usize) -> Mat {
-        Mat {
-            start: data.as_ptr().cast_mut().wrapping_add(col),
-            row: stride,
-            col: 1,
-        }
+        Mat { start: data.as_ptr().cast_mut().wrapping_add(col), row: stride, col: 1 }
     }
 
     /// Rows and columns exchanged.
     pub fn t(self) -> Mat {
-        Mat {
-            row: self.col,
-            col: self.row,
-            ..self
-        }
+        Mat { row: self.col, col: self.row, ..self }
     }
 
     /// From row i, column j on.
+    #[inline(always)]
     pub fn at(self, i: usize, j: usize) -> Mat {
-        Mat {
-            start: self.start.wrapping_add(i * self.row + j * self.col),
-            ..self
-        }
-    }
-}
-
-/// `c = scale·a·b` (m×k times k×n), or `c += scale·a·b`.
-///
-/// # Safety
-/// Every element of the three matrices lies in memory that lives during the call; nobody else touches c.
-pub unsafe fn product(
-    m: usize,
-    n: usize,
-    k: usize,
-    c: Mat,
-    add: bool,
-    scale: f32,
-    a: Mat,
-    b: Mat,
-    threads: Parallelism,
-) {
-    // SAFETY: the caller's promise is what `gemm` asks for.
-    unsafe {
-        gemm::gemm(
-            m,
-            n,
-            k,
-            c.start,
-            c.col as isize,
-            c.row as isize,
-            add,
-            a.start.cast_const(),
-            a.col as isize,
-            a.row as isize,
-            b.start.cast_const(),
-            b.col as isize,
-            b.row as isize,
-            1.0,
-            scale,
-            false,
-            false,
-            false,
-            threads,
-        );
+        Mat { start: self.start.wrapping_add(i * self.row + j * self.col), ..self }
     }
 }
 
@@ -112,113 +60,224 @@ pub struct ColsMut<'a> {
     pub col: usize,
 }
 
-fn fits(len: usize, rows: usize, stride: usize, col: usize, width: usize) {
-    assert!(
-        rows == 0 || (rows - 1) * stride + col + width <= len && col + width <= stride,
-        "a view leaves its slot"
-    );
+/// What is added to a product.
+#[derive(Clone, Copy)]
+pub enum Plus<'a> {
+    /// C = A·B.
+    Nothing,
+    /// C += A·B.
+    C,
+    /// C = A·B + this row.
+    Row(&'a [f32]),
 }
 
-/// Rows per block of everything here that goes over rows.
-const BLOCK: usize = 64;
+impl Plus<'_> {
+    /// What the block of k number `block` does with C, from column j on.
+    fn start(self, block: usize, j: usize) -> Start {
+        match self {
+            _ if block > 0 => Start::Add,
+            Plus::Nothing => Start::Set,
+            Plus::C => Start::Add,
+            Plus::Row(row) => Start::Row(row.as_ptr().wrapping_add(j)),
+        }
+    }
+}
 
-/// `y = x·Wᵀ + b`; w is out × inp.
-pub fn linear(
-    rows: usize,
-    x: Cols,
-    w: &[f32],
-    (out, inp): (usize, usize),
-    b: Option<&[f32]>,
-    y: ColsMut,
-) {
-    fits(x.data.len(), rows, x.stride, x.col, inp);
-    fits(y.data.len(), rows, y.stride, y.col, out);
-    assert!(w.len() == out * inp && b.is_none_or(|b| b.len() == out));
-    if let Some(b) = b {
-        for_blocks(
-            rows,
-            BLOCK,
-            [(&mut *y.data, Per::Row(y.stride))],
-            |_, [y_rows]| {
-                for row in y_rows.chunks_exact_mut(y.stride) {
-                    row[y.col..y.col + out].copy_from_slice(b);
+thread_local! {
+    /// Packed A and B of this thread. Never borrowed across anything that could run another task.
+    static PACKED: RefCell<(Buffer, Buffer)> = RefCell::default();
+}
+
+/// Rows of A that are packed at a time: with a panel of B they stay in the second cache.
+const A_ROWS: usize = 96;
+
+/// Columns of C per task of [`tall`]; also bounds the packed B of [`product`].
+const B_COLS: usize = 256;
+
+/// `c = a·b` (m×k times k×n) on this thread, with what `plus` says. Columns of c are neighbours.
+///
+/// # Safety
+/// Every element of the three matrices lies in memory that lives during the call; nobody else touches c.
+pub unsafe fn product(m: usize, n: usize, k: usize, c: Mat, plus: Plus, a: Mat, b: Mat) {
+    debug_assert!(c.col == 1);
+    let machine = Machine::here();
+    PACKED.with_borrow_mut(|(packed_a, packed_b)| {
+        for left in (0..n).step_by(B_COLS) {
+            let cols = B_COLS.min(n - left);
+            for (block, p) in (0..k.max(1)).step_by(DEPTH).enumerate() {
+                let depth = DEPTH.min(k - p);
+                let b_next = panel_len(machine, depth);
+                let packed_b = packed_b.first(cols.div_ceil(machine.cols()) * b_next);
+                for (panel, j) in packed_b.chunks_mut(b_next.max(1)).zip((0..cols).step_by(machine.cols())) {
+                    // SAFETY: inside b by the caller's promise.
+                    unsafe { pack_panel(machine, depth, machine.cols().min(cols - j), b.at(p, left + j), panel) };
                 }
-            },
-        );
-    }
-    let to = Mat::rows(y.data, y.stride, y.col);
-    // SAFETY: checked above; y is borrowed mutably.
-    unsafe {
-        let (x, w) = (Mat::of(x.data, x.stride, x.col), Mat::of(w, inp, 0).t());
-        product(
-            rows,
-            out,
-            inp,
-            to,
-            b.is_some(),
-            1.0,
-            x,
-            w,
-            Parallelism::Rayon(0),
-        );
-    }
-}
-
-/// `dx = dy·W`.
-pub fn linear_dx(rows: usize, dy: &Cols, w: &[f32], (out, inp): (usize, usize), dx: ColsMut) {
-    fits(dy.data.len(), rows, dy.stride, dy.col, out);
-    fits(dx.data.len(), rows, dx.stride, dx.col, inp);
-    assert!(w.len() == out * inp);
-    let to = Mat::rows(dx.data, dx.stride, dx.col);
-    // SAFETY: checked above; dx is borrowed mutably.
-    unsafe {
-        let (dy, w) = (Mat::of(dy.data, dy.stride, dy.col), Mat::of(w, inp, 0));
-        product(rows, inp, out, to, false, 1.0, dy, w, Parallelism::Rayon(0));
-    }
-}
-
-/// `dw = dyᵀ·x`, or `dw += dyᵀ·x`.
-pub fn linear_dw(
-    rows: usize,
-    dy: &Cols,
-    x: Cols,
-    (out, inp): (usize, usize),
-    dw: &mut [f32],
-    add: bool,
-) {
-    fits(dy.data.len(), rows, dy.stride, dy.col, out);
-    fits(x.data.len(), rows, x.stride, x.col, inp);
-    assert!(dw.len() == out * inp);
-    let to = Mat::rows(dw, inp, 0);
-    // SAFETY: checked above; dw is borrowed mutably.
-    unsafe {
-        let (dy, x) = (
-            Mat::of(dy.data, dy.stride, dy.col).t(),
-            Mat::of(x.data, x.stride, x.col),
-        );
-        product(out, inp, rows, to, add, 1.0, dy, x, Parallelism::Rayon(0));
-    }
-}
-
-/// `db = Σ rows of dy`.
-pub fn linear_db(rows: usize, dy: &Cols, db: &mut [f32], scratch: &mut Buffer) {
-    let out = db.len();
-    let partial = scratch.first(rows.div_ceil(BLOCK) * out);
-    for_blocks(
-        rows,
-        BLOCK,
-        [(&mut *partial, Per::Block(out))],
-        |first, [sum]| {
-            sum.fill(0.0);
-            for row in first..rows.min(first + BLOCK) {
-                for (s, dy) in sum
-                    .iter_mut()
-                    .zip(&dy.data[row * dy.stride + dy.col..][..out])
-                {
-                    *s += dy;
+                for top in (0..m).step_by(A_ROWS) {
+                    let rows = A_ROWS.min(m - top);
+                    let packed_a = packed_a.first(a_len(machine, rows, depth));
+                    // SAFETY: inside a, b and c by the caller's promise.
+                    unsafe {
+                        let panels = pack_a(machine, rows, depth, a.at(top, p), packed_a);
+                        machine.block(Block {
+                            rows,
+                            cols,
+                            k: depth,
+                            a: packed_a.as_ptr(),
+                            panels,
+                            b: packed_b.as_ptr(),
+                            b_next,
+                            c: c.at(top, left).start,
+                            ldc: c.row,
+                            start: plus.start(block, left),
+                        });
+                    }
                 }
             }
-        },
-    );
-    add_up(partial, db);
+        }
+    });
+}
+
+/// Below this many multiplications a second thread costs more than it gives.
+const WORTH_A_THREAD: usize = 256 * 1024;
+
+/// `c = a·b` with many rows and a b that is used by all of them (weights): b is packed once, tasks take rows of c. After a
+/// task has finished rows `first .. first + count`, it calls `done(first, count)`.
+///
+/// # Safety
+/// As [`product`].
+pub unsafe fn wide(
+    (m, n, k): (usize, usize, usize),
+    c: Mat,
+    plus: Plus,
+    a: Mat,
+    b: Mat,
+    scratch: &mut Buffer,
+    done: impl Fn(usize, usize) + Sync,
+) {
+    debug_assert!(c.col == 1);
+    let machine = Machine::here();
+    let (panels, width) = (n.div_ceil(machine.cols()), machine.cols());
+    let parallel = m * n * k > WORTH_A_THREAD;
+    let packed = scratch.first(k * panels * width);
+    // Panel j of the block of k that starts at p lies at (p·panels + j·depth)·width: one task packs one panel of one block.
+    let blocks = k.div_ceil(DEPTH);
+    let to = Mat::rows(packed, width, 0);
+    let pack = |i: usize| {
+        let (p, j) = (i / panels * DEPTH, i % panels);
+        let depth = DEPTH.min(k - p);
+        // SAFETY: panels do not overlap, and fill `packed` exactly; b is valid by the caller's promise.
+        unsafe {
+            let panel = std::slice::from_raw_parts_mut(to.at(p * panels + j * depth, 0).start, depth * width);
+            pack_panel(machine, depth, width.min(n - j * width), b.at(p, j * width), panel);
+        }
+    };
+    let rows_of = |i: usize| {
+        let first = i * A_ROWS;
+        let rows = A_ROWS.min(m - first);
+        PACKED.with_borrow_mut(|(packed_a, _)| {
+            for (block, p) in (0..k).step_by(DEPTH).enumerate() {
+                let depth = DEPTH.min(k - p);
+                let packed_a = packed_a.first(a_len(machine, rows, depth));
+                // SAFETY: inside a and c by the caller's promise; rows of c belong to this task.
+                unsafe {
+                    let order = pack_a(machine, rows, depth, a.at(first, p), packed_a);
+                    machine.block(Block {
+                        rows,
+                        cols: n,
+                        k: depth,
+                        a: packed_a.as_ptr(),
+                        panels: order,
+                        b: to.at(p * panels, 0).start,
+                        b_next: depth * width,
+                        c: c.at(first, 0).start,
+                        ldc: c.row,
+                        start: plus.start(block, 0),
+                    });
+                }
+            }
+        });
+        done(first, rows);
+    };
+    if parallel {
+        (0..blocks * panels).into_par_iter().with_min_len(4).for_each(pack);
+        (0..m.div_ceil(A_ROWS)).into_par_iter().with_max_len(1).for_each(rows_of);
+    } else {
+        (0..blocks * panels).for_each(pack);
+        (0..m.div_ceil(A_ROWS)).for_each(rows_of);
+    }
+}
+
+/// `c = a·b` with a long k (a weight gradient: k is the batch's tokens): tasks take tiles of c.
+///
+/// # Safety
+/// As [`product`].
+pub unsafe fn tall((m, n, k): (usize, usize, usize), c: Mat, plus: Plus, a: Mat, b: Mat) {
+    let across = n.div_ceil(B_COLS);
+    let threads = if m * n * k > WORTH_A_THREAD { rayon::current_num_threads() } else { 1 };
+    let height = m.div_ceil(threads.div_ceil(across)).clamp(24, 2 * A_ROWS).next_multiple_of(12);
+    let task = |i: usize| {
+        let (top, left) = (i / across * height, i % across * B_COLS);
+        let (rows, cols) = (height.min(m - top), B_COLS.min(n - left));
+        let plus = match plus {
+            Plus::Row(row) => Plus::Row(&row[left..]),
+            other => other,
+        };
+        // SAFETY: the caller's promise; tiles of c do not meet.
+        unsafe { product(rows, cols, k, c.at(top, left), plus, a.at(top, 0), b.at(0, left)) };
+    };
+    let tasks = m.div_ceil(height) * across;
+    if threads > 1 {
+        (0..tasks).into_par_iter().with_max_len(1).for_each(task);
+    } else {
+        (0..tasks).for_each(task);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers(n: usize, seed: u32) -> Vec<f32> {
+        (0..n as u32).map(|i| (crate::philox::philox([i, seed, 0, 0], 1)[0] % 17) as f32 - 8.0).collect()
+    }
+
+    /// Small integers, so that every order of summation is exact.
+    #[test]
+    fn every_layout_and_edge() {
+        for (m, n, k) in [(1, 1, 1), (12, 32, 7), (13, 33, 256), (97, 70, 300), (5, 300, 513), (200, 31, 64), (3, 5, 0)] {
+            let (a, b, c0, row) = (numbers(m * k, 1), numbers(k * n, 2), numbers(m * n, 3), numbers(n, 4));
+            let dot = |i: usize, j: usize| (0..k).map(|p| a[i * k + p] * b[p * n + j]).sum::<f32>();
+            let at: Vec<f32> = (0..k * m).map(|i| a[i % m * k + i / m]).collect();
+            let bt: Vec<f32> = (0..n * k).map(|i| b[i % k * n + i / k]).collect();
+            let layouts_a = [Mat::of(&a, k, 0), Mat::of(&at, m, 0).t()];
+            let layouts_b = [Mat::of(&b, n, 0), Mat::of(&bt, k, 0).t()];
+            for (a, b) in layouts_a.into_iter().flat_map(|a| layouts_b.map(|b| (a, b))) {
+                for how in 0..3 {
+                    for plus in [Plus::Nothing, Plus::C, Plus::Row(&row)] {
+                        if k == 0 && how == 1 {
+                            continue; // a linear layer has inputs
+                        }
+                        let mut c = c0.clone();
+                        let to = Mat::rows(&mut c, n, 0);
+                        // SAFETY: the matrices are as large as they say.
+                        unsafe {
+                            match how {
+                                0 => product(m, n, k, to, plus, a, b),
+                                1 => wide((m, n, k), to, plus, a, b, &mut Buffer::default(), |_, _| ()),
+                                _ => tall((m, n, k), to, plus, a, b),
+                            }
+                        }
+                        for i in 0..m * n {
+                            let before = match plus {
+                                Plus::Nothing => 0.0,
+                                Plus::C => c0[i],
+                                Plus::Row(row) => row[i % n],
+                            };
+                            assert_eq!(c[i], dot(i / n, i % n) + before, "{m}×{n}×{k}, way {how}, element {i}");
+                        }
+                    }
+                }
+            }
+        }
+    }
 }

@@ -8,19 +8,24 @@ mod activation;
 mod adam;
 mod attention;
 mod buffer;
+mod decode;
 mod dropout;
 mod embed;
 mod gemm;
+mod linear;
 mod loss;
 mod math;
 mod norm;
 mod ops;
+mod pack;
 mod rows;
+mod simd;
 
 use crate::{
     Batch, Dim, EngineError, Executor, Limits, Packed, Program, Scalars, Side, Slot, StepResult,
 };
 use buffer::Buffer;
+use std::time::{Duration, Instant};
 
 /// Everything that ops read and write.
 struct Memory {
@@ -31,6 +36,7 @@ struct Memory {
     second: Buffer,
     scratch: Buffer,
     right: Vec<bool>,
+    decoding: decode::Decoding,
 }
 
 /// Sequences, source tokens and target tokens of a batch.
@@ -57,6 +63,8 @@ impl Size {
             Dim::Tokens(Side::Tgt) => self.tgt,
             Dim::Sequences => self.sequences,
             Dim::Fixed(n) => n,
+            // Grows with the positions that are reached: see `decode`.
+            Dim::Cache(_) => 0,
         }
     }
 }
@@ -70,6 +78,7 @@ pub struct Cpu {
     params: usize,
     size: Size,
     results: Vec<StepResult>,
+    times: Vec<(&'static str, Duration)>,
 }
 
 impl Cpu {
@@ -96,6 +105,7 @@ impl Cpu {
             second: Buffer::zeros(params),
             scratch: Buffer::default(),
             right: Vec::new(),
+            decoding: decode::Decoding::new(limits.sequences),
         };
         Ok(Cpu {
             programs,
@@ -105,7 +115,20 @@ impl Cpu {
             params,
             size: Size::default(),
             results: Vec::new(),
+            times: Vec::new(),
         })
+    }
+
+    /// How long each kind of op took since the last call.
+    pub fn times(&mut self) -> Vec<(&'static str, Duration)> {
+        std::mem::take(&mut self.times)
+    }
+}
+
+fn add_time(times: &mut Vec<(&'static str, Duration)>, kind: &'static str, time: Duration) {
+    match times.iter_mut().find(|(k, _)| *k == kind) {
+        Some((_, sum)) => *sum += time,
+        None => times.push((kind, time)),
     }
 }
 
@@ -161,13 +184,17 @@ impl Executor for Cpu {
         consistent(&batch.tgt)?;
         self.size = size;
         let (pool, memory, program) = (&self.pool, &mut self.memory, &self.programs[program]);
+        let times = &mut self.times;
         for (slot, info) in memory.slots.iter_mut().zip(&program.slots) {
             slot.reserve(size.rows(info.rows) * info.cols);
         }
+        memory.decoding.follow(batch);
         let result = pool.install(|| {
             let mut result = StepResult::default();
             for op in &program.ops {
+                let start = Instant::now();
                 ops::run(op, program, size, batch, scalars, memory, &mut result);
+                add_time(times, ops::kind(op), start.elapsed());
             }
             result
         });
@@ -181,6 +208,12 @@ impl Executor for Cpu {
 
     fn right(&mut self) -> Result<Vec<bool>, EngineError> {
         Ok(self.memory.right.clone())
+    }
+
+    fn top(&mut self, tokens: &mut Vec<u8>, logprobs: &mut Vec<f32>) -> Result<(), EngineError> {
+        tokens.clone_from(&self.memory.decoding.tokens);
+        logprobs.clone_from(&self.memory.decoding.logprobs);
+        Ok(())
     }
 
     fn params(&mut self) -> Result<Vec<f32>, EngineError> {

@@ -7,9 +7,9 @@
 use super::adam::Adam;
 use super::attention::{self, Saved, Shape};
 use super::dropout::Mask;
-use super::gemm::{self, Cols, ColsMut, Mat};
+use super::gemm::{Cols, ColsMut, Mat};
 use super::norm::{self, Stream};
-use super::{Buffer, Memory, Size, activation, embed, loss};
+use super::{Buffer, Memory, Size, activation, decode, embed, linear, loss};
 use crate::{Batch, Norm, Op, Packed, Param, Program, Scalars, Side, Slot, StepResult, View};
 use std::mem::take;
 
@@ -79,6 +79,27 @@ impl Memory {
             "a view leaves its slot"
         );
         Mat::rows(data, stride, view.col)
+    }
+}
+
+/// What an op is called in timings.
+pub fn kind(op: &Op) -> &'static str {
+    match op {
+        Op::Embed { .. } => "Embed",
+        Op::EmbedBack { .. } => "EmbedBack",
+        Op::AddNorm { .. } => "AddNorm",
+        Op::AddNormBack { .. } => "AddNormBack",
+        Op::Linear { .. } => "Linear",
+        Op::LinearBack { .. } => "LinearBack",
+        Op::Activate { .. } => "Activate",
+        Op::ActivateBack { .. } => "ActivateBack",
+        Op::Attention { .. } => "Attention",
+        Op::AttentionBack { .. } => "AttentionBack",
+        Op::CrossEntropy { .. } => "CrossEntropy",
+        Op::CachedAttention { .. } => "CachedAttention",
+        Op::LaneAttention { .. } => "LaneAttention",
+        Op::TopTokens { .. } => "TopTokens",
+        Op::Adam { .. } => "Adam",
     }
 }
 
@@ -258,14 +279,7 @@ pub fn run(
                 col: y.col,
             };
             let b = b.map(|b| memory.param(b));
-            gemm::linear(
-                rows_of(y.slot),
-                memory.cols(program, x),
-                memory.param(w),
-                (w.rows, w.cols),
-                b,
-                to,
-            );
+            linear::forward(rows_of(y.slot), memory.cols(program, x), memory.param(w), (w.rows, w.cols), b, to, &mut scratch);
             memory.put(y.slot, out);
         }
         Op::LinearBack {
@@ -279,7 +293,7 @@ pub fn run(
             let (rows, shape) = (rows_of(dy.slot), (w.rows, w.cols));
             let mut grads = take(&mut memory.grads);
             let from = memory.cols(program, dy);
-            gemm::linear_dw(
+            linear::weight_gradient(
                 rows,
                 &from,
                 memory.cols(program, x),
@@ -288,7 +302,7 @@ pub fn run(
                 accumulate,
             );
             if let Some(b) = b {
-                gemm::linear_db(rows, &from, &mut grads[at(b)], &mut scratch);
+                linear::bias_gradient(rows, &from, &mut grads[at(b)], &mut scratch);
             }
             memory.grads = grads;
             if let Some(dx) = dx {
@@ -298,7 +312,7 @@ pub fn run(
                     stride: program.info(dx.slot).cols,
                     col: dx.col,
                 };
-                gemm::linear_dx(rows, &memory.cols(program, dy), memory.param(w), shape, to);
+                linear::input_gradient(rows, &memory.cols(program, dy), memory.param(w), shape, to, &mut scratch);
                 memory.put(dx.slot, out);
             }
         }
@@ -400,6 +414,38 @@ pub fn run(
                 ..now
             };
             memory.put(logits, values);
+        }
+        Op::CachedAttention {
+            qkv,
+            cache,
+            heads,
+            head_dim,
+            out,
+        } => {
+            let (mut past, mut to) = (memory.take(cache), memory.take(out));
+            let (qkv, decoding) = (&memory.slot(qkv)[..len(qkv)], &memory.decoding);
+            decode::cached_attention(decoding, qkv, &mut past, (heads, head_dim), &mut to);
+            memory.put(cache, past);
+            memory.put(out, to);
+        }
+        Op::LaneAttention {
+            q,
+            k,
+            v,
+            heads,
+            head_dim,
+            out,
+        } => {
+            let mut to = memory.take(out);
+            let (k, v) = (memory.cols(program, k), memory.cols(program, v));
+            let (q, decoding) = (&memory.slot(q)[..len(q)], &memory.decoding);
+            decode::lane_attention(decoding, q, k, v, (heads, head_dim), &mut to);
+            memory.put(out, to);
+        }
+        Op::TopTokens { logits, k } => {
+            let Memory { decoding, slots, .. } = memory;
+            let logits_of = &slots[logits.0 as usize][..len(logits)];
+            decoding.top(logits_of, program.info(logits).cols, k);
         }
         Op::Adam {
             beta1,

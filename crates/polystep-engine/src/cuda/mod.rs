@@ -1,1 +1,345 @@
-//! The cuda device.
+//! The CUDA device: every program becomes a CUDA graph, in bf16 with fp32 sums, master weights and residual stream.
+//!
+//! The decisions a reader would get wrong. A graph has fixed shapes, so token counts are rounded up per side and one graph
+//! is kept per (program, capacities); what changes from step to step (batch, learning rate, seed) lies in one input block
+//! on the device. Nothing in `run` waits for the device unless it is eight steps behind. Nothing is chosen by timing and
+//! nothing is added by atomics: two runs of one seed on one kind of GPU agree bit for bit.
+//!
+//! library → compile → machine (memory) → record + lower (ops to launches, schedule) → graphs, here.
+
+#![allow(unsafe_code)] // Send, for one type
+
+mod compile;
+mod decode;
+mod driver;
+mod gemm;
+mod input;
+mod library;
+mod lower;
+mod machine;
+mod record;
+mod schedule;
+
+use std::collections::HashMap;
+
+pub use compile::{Unit, all_units, compile_all, units};
+pub use library::{Info, Library};
+
+use crate::{Batch, Dim, Dtype, EngineError, Executor, Limits, Program, Scalars, Side, Slot, StepResult};
+use compile::Unit as KernelUnit;
+use driver::{Args, Device, Event, Graph, Pinned, Shape};
+use input::Layout;
+use machine::{Machine, RING, capacity};
+use record::{Mode, Recorder};
+
+/// Steps that the host may be ahead of the device.
+const AHEAD: usize = 8;
+
+/// Graphs kept; the one unused for longest goes first.
+const GRAPHS: usize = 512;
+
+struct Captured {
+    graph: Graph,
+    layout: Layout,
+    used: u64,
+}
+
+/// One NVIDIA GPU.
+pub struct Cuda {
+    graphs: HashMap<(usize, usize, usize), Captured>,
+    pinned: Vec<(Pinned, Event)>,
+    runs: u64,
+    /// Runs whose results lie in the ring.
+    waiting: usize,
+    drained: Vec<StepResult>,
+    /// Source tokens, target tokens, sequences of the last run.
+    last: [usize; 3],
+    /// Cumulative lengths of the sources encoded last.
+    encoded: Vec<i32>,
+    machine: Machine,
+}
+
+// SAFETY: handles of the primary context may be used from any thread that has made it current, which every entry does; a
+// `Cuda` is used by one thread at a time, since all its methods that touch the device take `&mut self`.
+unsafe impl Send for Cuda {}
+
+/// Microseconds of one kind of launch in a run of a program.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cost {
+    /// Which kernel, or which matrix product.
+    pub label: String,
+    /// Launches of the kind.
+    pub count: usize,
+    /// All of them, one after the other.
+    pub microseconds: f64,
+}
+
+impl Cuda {
+    /// What `doctor` shows; an error says what is missing and what to do.
+    pub fn available() -> Result<Info, EngineError> {
+        Ok(Device::open()?.info.clone())
+    }
+
+    /// Allocates everything for batches up to the limits and compiles the kernels that the programs need.
+    pub fn new(programs: Vec<Program>, limits: Limits) -> Result<Self, EngineError> {
+        let machine = Machine::new(programs, limits)?;
+        let words = input::words(&limits, capacity(limits.src_tokens), capacity(limits.tgt_tokens));
+        let pinned = (0..AHEAD)
+            .map(|_| Ok((Pinned::new(words)?, Event::new(false)?)))
+            .collect::<Result<Vec<_>, EngineError>>()?;
+        Ok(Cuda {
+            graphs: HashMap::new(),
+            pinned,
+            runs: 0,
+            waiting: 0,
+            drained: Vec::new(),
+            last: [0; 3],
+            encoded: Vec::new(),
+            machine,
+        })
+    }
+
+    /// The device and the libraries in use.
+    pub fn info(&self) -> &Info {
+        &self.machine.device.info
+    }
+
+    fn check(&self, program: usize, batch: &Batch) -> Result<(), EngineError> {
+        let limits = self.machine.limits;
+        let limit = |what, got, limit| if got > limit { Err(EngineError::Limit { what, got, limit }) } else { Ok(()) };
+        limit("sequences", batch.src.sequences().max(batch.tgt.sequences()), limits.sequences)?;
+        limit("source tokens", batch.src.tokens(), limits.src_tokens)?;
+        limit("target tokens", batch.tgt.tokens(), limits.tgt_tokens)?;
+        limit("labels", batch.labels.len(), limits.tgt_tokens)?;
+        limit("the program's number", program, self.machine.programs.len().saturating_sub(1))
+    }
+
+    /// The capacities of the graph for a batch.
+    fn rows(&self, batch: &Batch) -> [usize; 2] {
+        [capacity(batch.src.tokens()), capacity(batch.tgt.tokens())]
+    }
+
+    /// Plans, partial sums and tables for a program at some capacities.
+    fn prepare(&mut self, program: usize, rows: [usize; 2]) -> Result<(), EngineError> {
+        Recorder::new(&mut self.machine, program, rows, Mode::Prepare).finish()?;
+        let Machine { gemms, workspaces, streams, .. } = &mut self.machine;
+        gemms.warm_up(&workspaces[0], &streams[0])
+    }
+
+    fn capture(&mut self, program: usize, rows: [usize; 2]) -> Result<(), EngineError> {
+        if self.graphs.len() >= GRAPHS {
+            self.machine.wait()?;
+            let oldest = self.graphs.iter().min_by_key(|(_, g)| g.used).map(|(key, _)| *key);
+            oldest.and_then(|key| self.graphs.remove(&key));
+        }
+        self.prepare(program, rows)?;
+        let recorder = Recorder::new(&mut self.machine, program, rows, Mode::Capture(record::schedule()));
+        let layout = recorder.layout;
+        if let (Some(graph), _) = recorder.finish()? {
+            graph.upload(&self.machine.streams[0])?;
+            self.graphs.insert((program, rows[0], rows[1]), Captured { graph, layout, used: self.runs });
+        }
+        Ok(())
+    }
+
+    /// Puts the batch on its way to the device.
+    fn send(&mut self, program: usize, layout: Layout, batch: &Batch, scalars: &Scalars) -> Result<(), EngineError> {
+        let (pinned, event) = &mut self.pinned[(self.runs % AHEAD as u64) as usize];
+        event.wait()?;
+        if batch.src.tokens() > 0 {
+            self.encoded.clone_from(&batch.src.cu);
+        }
+        layout.fill(pinned.words(), &self.machine.programs[program], batch, &self.encoded, scalars, self.waiting);
+        let stream = &self.machine.streams[0];
+        pinned.send(self.machine.input.at, layout.words, stream)?;
+        event.record(stream)?;
+        self.last = [batch.src.tokens(), batch.tgt.tokens(), batch.tgt.sequences().max(batch.src.sequences())];
+        Ok(())
+    }
+
+    /// Reads the ring of results.
+    fn drain(&mut self) -> Result<(), EngineError> {
+        self.machine.wait()?;
+        let words: Vec<u32> = self.machine.ring.get(0, self.waiting * 4)?;
+        self.drained.extend(words.chunks_exact(4).map(|w| StepResult {
+            loss: f32::from_bits(w[0]),
+            grad_norm: f32::from_bits(w[1]),
+            right_tokens: w[2],
+            right_sequences: w[3],
+        }));
+        self.waiting = 0;
+        self.machine.ring.clear()
+    }
+
+    /// Times every launch of a program on a batch by itself, and adds up by kind, the dearest first. Leaves parameters and
+    /// moments in an undefined state if the program trains.
+    pub fn profile(&mut self, program: usize, batch: &Batch, scalars: &Scalars) -> Result<Vec<Cost>, EngineError> {
+        self.run(program, batch, scalars)?;
+        self.machine.wait()?;
+        let rows = self.rows(batch);
+        let (_, times) = Recorder::new(&mut self.machine, program, rows, Mode::Profile(Vec::new())).finish()?;
+        let mut costs: Vec<Cost> = Vec::new();
+        for (label, us) in times {
+            match costs.iter_mut().find(|c| c.label == label) {
+                Some(cost) => {
+                    cost.count += 1;
+                    cost.microseconds += us;
+                }
+                None => costs.push(Cost { label, count: 1, microseconds: us }),
+            }
+        }
+        costs.sort_by(|a, b| b.microseconds.total_cmp(&a.microseconds));
+        Ok(costs)
+    }
+
+    fn flat(&self, what: &'static str, got: usize) -> Result<(), EngineError> {
+        let want = self.flat_len();
+        if got == want { Ok(()) } else { Err(EngineError::Shape { what, got, want }) }
+    }
+
+    fn flat_len(&self) -> usize {
+        self.machine.programs.iter().map(|p| p.params).max().unwrap_or(0)
+    }
+
+    /// Real rows of a slot after the last run.
+    fn real_rows(&self, program: usize, slot: Slot) -> usize {
+        match self.machine.programs[program].info(slot).rows {
+            Dim::Tokens(Side::Src) => self.last[0],
+            Dim::Tokens(Side::Tgt) => self.last[1],
+            Dim::Sequences => self.last[2],
+            Dim::Fixed(n) => n,
+            Dim::Cache(positions) => positions * self.machine.limits.sequences,
+        }
+    }
+}
+
+impl Drop for Cuda {
+    fn drop(&mut self) {
+        let _ = self.machine.wait(); // nothing may run on memory that is about to be freed
+    }
+}
+
+impl Executor for Cuda {
+    fn device(&self) -> String {
+        self.machine.device.info.device.clone()
+    }
+
+    fn programs(&self) -> &[Program] {
+        &self.machine.programs
+    }
+
+    fn limits(&self) -> Limits {
+        self.machine.limits
+    }
+
+    fn run(&mut self, program: usize, batch: &Batch, scalars: &Scalars) -> Result<(), EngineError> {
+        self.machine.device.enter()?;
+        self.check(program, batch)?;
+        let rows = self.rows(batch);
+        let key = (program, rows[0], rows[1]);
+        if !self.graphs.contains_key(&key) {
+            self.capture(program, rows)?;
+        }
+        if self.waiting == RING {
+            self.drain()?;
+        }
+        self.send(program, Layout::new(&self.machine.limits, rows[0], rows[1]), batch, scalars)?;
+        if let Some(captured) = self.graphs.get_mut(&key) {
+            debug_assert_eq!(captured.layout, Layout::new(&self.machine.limits, rows[0], rows[1]));
+            captured.graph.launch(&self.machine.streams[0])?;
+            captured.used = self.runs;
+        }
+        self.runs += 1;
+        self.waiting += 1;
+        Ok(())
+    }
+
+    fn results(&mut self) -> Result<Vec<StepResult>, EngineError> {
+        self.drain()?;
+        Ok(std::mem::take(&mut self.drained))
+    }
+
+    fn right(&mut self) -> Result<Vec<bool>, EngineError> {
+        self.machine.wait()?;
+        let flags: Vec<i32> = self.machine.right.get(0, self.last[2])?;
+        Ok(flags.into_iter().map(|flag| flag != 0).collect())
+    }
+
+    fn top(&mut self, tokens: &mut Vec<u8>, logprobs: &mut Vec<f32>) -> Result<(), EngineError> {
+        self.machine.wait()?;
+        let len = self.last[1] * self.machine.top_k();
+        tokens.clear();
+        tokens.extend(self.machine.top_tokens.get::<i32>(0, len)?.into_iter().map(|t| t as u8));
+        *logprobs = self.machine.top_logprobs.get(0, len)?;
+        Ok(())
+    }
+
+    fn params(&mut self) -> Result<Vec<f32>, EngineError> {
+        self.machine.wait()?;
+        self.machine.params.get(0, self.flat_len())
+    }
+
+    fn set_params(&mut self, params: &[f32]) -> Result<(), EngineError> {
+        self.flat("the parameters", params.len())?;
+        self.machine.wait()?;
+        self.machine.params.put(0, params)?;
+        let groups = self.machine.flat / 4;
+        let args = Args::default().ptr(self.machine.params.at).ptr(self.machine.copy.at).int(groups);
+        let kernel = self.machine.kernel(KernelUnit::new("optimiser.cu", &[]), "copy_params")?;
+        kernel.launch(Shape::flat(groups.div_ceil(256), 256), &args, &self.machine.streams[0])?;
+        self.machine.wait()
+    }
+
+    fn moments(&mut self) -> Result<(Vec<f32>, Vec<f32>), EngineError> {
+        self.machine.wait()?;
+        let len = self.flat_len();
+        Ok((self.machine.first.get(0, len)?, self.machine.second.get(0, len)?))
+    }
+
+    fn set_moments(&mut self, first: &[f32], second: &[f32]) -> Result<(), EngineError> {
+        self.flat("the first moments", first.len())?;
+        self.flat("the second moments", second.len())?;
+        self.machine.wait()?;
+        self.machine.first.put(0, first)?;
+        self.machine.second.put(0, second)
+    }
+
+    fn grads(&mut self) -> Result<Vec<f32>, EngineError> {
+        self.machine.wait()?;
+        self.machine.grads.get(0, self.flat_len())
+    }
+
+    fn set_grads(&mut self, grads: &[f32]) -> Result<(), EngineError> {
+        self.flat("the gradient", grads.len())?;
+        self.machine.wait()?;
+        self.machine.grads.put(0, grads)
+    }
+
+    fn read(&mut self, program: usize, slot: Slot) -> Result<Vec<f32>, EngineError> {
+        self.machine.wait()?;
+        let info = self.machine.programs[program].info(slot);
+        let (dtype, len) = (info.dtype, self.real_rows(program, slot) * info.cols);
+        let (arena, at) = self.machine.arena(slot);
+        match dtype {
+            Dtype::F32 => arena.get(at, len),
+            Dtype::Act => Ok(arena.get::<half::bf16>(at, len)?.into_iter().map(half::bf16::to_f32).collect()),
+        }
+    }
+
+    fn write(&mut self, program: usize, slot: Slot, values: &[f32]) -> Result<(), EngineError> {
+        let info = self.machine.programs[program].info(slot);
+        let (dtype, most) = (info.dtype, self.machine.most_rows(info.rows) * info.cols);
+        if values.len() > most {
+            return Err(EngineError::Shape { what: "a slot", got: values.len(), want: most });
+        }
+        self.machine.wait()?;
+        let (arena, at) = self.machine.arena(slot);
+        match dtype {
+            Dtype::F32 => arena.put(at, values),
+            Dtype::Act => {
+                let narrow: Vec<half::bf16> = values.iter().map(|v| half::bf16::from_f32(*v)).collect();
+                arena.put(at, &narrow)
+            }
+        }
+    }
+}

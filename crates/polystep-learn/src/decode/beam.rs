@@ -5,7 +5,7 @@
 //! beams are the same in both: at one length, sum and mean order alike. Per source, the 2·beam best candidates are walked
 //! in order: those ending in `</s>` are finished, the others fill the next live beams.
 
-use super::{Hypothesis, Lane, Stepper, TopTokens};
+use super::{Capacity, Hypothesis, Lane, Stepper, TopTokens};
 use polystep_core::token::{BOS, EOS};
 use polystep_engine::EngineError;
 
@@ -53,7 +53,7 @@ pub fn beam_search(
     options: BeamOptions,
 ) -> Result<Vec<BeamResult>, EngineError> {
     let mut answers = vec![BeamResult::default(); sources.len()];
-    for group in groups(sources, stepper.capacity(options.beam)) {
+    for group in groups(sources, stepper.capacity(), options.beam) {
         let batch: Vec<&[u8]> = group.iter().map(|&i| sources[i]).collect();
         stepper.begin(&batch)?;
         let mut searches: Vec<Search> = (0..group.len()).map(|i| Search::new(options.beam, i as u32)).collect();
@@ -75,11 +75,27 @@ pub fn beam_search(
     Ok(answers)
 }
 
-/// Indices of the sources, longest first, cut into groups of at most `size`: sources of one length share a batch.
-pub(super) fn groups(sources: &[&[u8]], size: usize) -> Vec<Vec<usize>> {
+/// Indices of the sources, longest first, cut into groups that fit: sources of one length share a batch.
+pub(super) fn groups(sources: &[&[u8]], capacity: Capacity, lanes_per_source: usize) -> Vec<Vec<usize>> {
     let mut order: Vec<usize> = (0..sources.len()).collect();
     order.sort_by_key(|&i| std::cmp::Reverse(sources[i].len()));
-    order.chunks(size.max(1)).map(<[usize]>::to_vec).collect()
+    let size = (capacity.lanes / lanes_per_source).max(1);
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    let mut tokens = 0;
+    for i in order {
+        let len = sources[i].len() + 1;
+        match groups.last_mut() {
+            Some(group) if group.len() < size && tokens + len <= capacity.tokens => {
+                group.push(i);
+                tokens += len;
+            }
+            _ => {
+                groups.push(vec![i]);
+                tokens = len;
+            }
+        }
+    }
+    groups
 }
 
 /// Numbers the live beams of all searches; each remembers its lane.

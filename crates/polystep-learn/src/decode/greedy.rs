@@ -1,5 +1,6 @@
 //! Greedy decoding: the best token, again and again. Sequences that end leave the batch, so late steps are small.
 
+use super::beam::groups;
 use super::{Hypothesis, Lane, Stepper, TopTokens};
 use polystep_core::token::{BOS, EOS};
 use polystep_engine::EngineError;
@@ -8,7 +9,7 @@ use polystep_engine::EngineError;
 pub fn greedy(stepper: &mut dyn Stepper, sources: &[&[u8]]) -> Result<Vec<Hypothesis>, EngineError> {
     let empty = Hypothesis { tokens: Vec::new(), logprob: 0.0, finished: false };
     let mut answers = vec![empty; sources.len()];
-    for group in super::beam::groups(sources, stepper.capacity(1)) {
+    for group in groups(sources, stepper.capacity(), 1) {
         let batch: Vec<&[u8]> = group.iter().map(|&i| sources[i]).collect();
         stepper.begin(&batch)?;
         let mut lanes: Vec<Lane> = (0..group.len() as u32).map(|source| Lane { source, parent: source, token: BOS }).collect();

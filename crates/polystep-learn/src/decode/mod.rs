@@ -5,9 +5,11 @@
 //! looked up, never moved.
 
 mod beam;
+mod engine;
 mod greedy;
 
 pub use beam::{BeamOptions, BeamResult, beam_search};
+pub use engine::EngineStepper;
 pub use greedy::greedy;
 
 use polystep_engine::EngineError;
@@ -42,10 +44,19 @@ impl TopTokens {
     }
 }
 
+/// What a stepper can hold at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capacity {
+    /// Lanes of one step.
+    pub lanes: usize,
+    /// Source tokens of one group.
+    pub tokens: usize,
+}
+
 /// A model that can be asked for next tokens.
 pub trait Stepper {
-    /// How many sources one call of `begin` may take, given how many lanes each will need.
-    fn capacity(&self, lanes_per_source: usize) -> usize;
+    /// How many lanes one step may have, and how many source tokens (`</s>` included) one call of `begin` may take.
+    fn capacity(&self) -> Capacity;
 
     /// The longest output, `</s>` included.
     fn max_tokens(&self) -> usize;
@@ -107,8 +118,8 @@ pub(crate) mod toy {
     }
 
     impl Stepper for Toy {
-        fn capacity(&self, lanes_per_source: usize) -> usize {
-            (16 / lanes_per_source).max(1)
+        fn capacity(&self) -> Capacity {
+            Capacity { lanes: 16, tokens: 40 }
         }
 
         fn max_tokens(&self) -> usize {

@@ -14,14 +14,6 @@ pub enum Size {
     L,
 }
 
-/// Where the layer norms stand.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum NormName {
-    Pre,
-    Post,
-}
-
 /// The shape of a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelConfig {

@@ -12,7 +12,9 @@ mod programs;
 pub use config::{ModelConfig, Size};
 pub use init::initial_params;
 pub use layout::{Layout, NamedParam};
-pub use programs::{Optimiser, TrainingProgram, evaluation_program, training_program};
+pub use programs::{
+    DecodingPrograms, Optimiser, TrainingProgram, decoding_programs, evaluation_program, training_program,
+};
 
 #[cfg(doc)]
 use polystep_engine::Program;

@@ -81,11 +81,46 @@ struct ScratchSet {
     dout: Slot,
 }
 
+/// How the decoder meets its input.
+#[derive(Clone, Copy, PartialEq)]
+enum Mode {
+    /// All target tokens at once, under a causal mask.
+    Whole,
+    /// One token per lane, with a cache of so many positions.
+    Step { positions: usize },
+}
+
 struct Builder<'a> {
     config: &'a ModelConfig,
     layout: &'a Layout,
     p: Program,
     sites: u32,
+    mode: Mode,
+}
+
+/// The two programs of decoding: `encode` reads the sources and leaves the keys and values of all cross-attentions; `step`
+/// extends every lane by one token and finds the best next ones. They share slots.
+pub struct DecodingPrograms {
+    /// Runs once per group of sources.
+    pub encode: Program,
+    /// Runs once per position.
+    pub step: Program,
+}
+
+/// Programs for decoding with the `k` best tokens per lane and at most `positions` tokens of output.
+pub fn decoding_programs(config: &ModelConfig, layout: &Layout, positions: usize, k: usize) -> DecodingPrograms {
+    let mut b = Builder::new(config, layout, false);
+    let encoder = b.stack("encoder", Side::Src, &layout.encoder, None);
+    let kv = b.cross_kv(&encoder);
+    let encode = b.p.clone();
+    b.p.ops.clear();
+    b.mode = Mode::Step { positions };
+    let decoder = b.stack("decoder", Side::Tgt, &layout.decoder, Some(kv));
+    // In fp32: the margin between the two best answers is read off these.
+    let logits = b.f32("logits".into(), Side::Tgt, config.vocabulary());
+    b.p.push(Op::Linear { x: decoder.y.into(), w: layout.token, b: None, y: logits.into() });
+    b.p.push(Op::TopTokens { logits, k });
+    DecodingPrograms { encode, step: b.p }
 }
 
 /// Forward and cross-entropy, no gradient: validation by teacher forcing.
@@ -113,7 +148,7 @@ impl<'a> Builder<'a> {
         let p = Program { params: layout.len(), ..Program::default() };
         // An evaluation never drops anything: sites stay unused there.
         let sites = if training && config.dropout > 0.0 { 1 } else { 0 };
-        Builder { config, layout, p, sites }
+        Builder { config, layout, p, sites, mode: Mode::Whole }
     }
 
     fn act(&mut self, name: String, side: Side, cols: usize) -> Slot {
@@ -142,12 +177,18 @@ impl<'a> Builder<'a> {
     fn forward(&mut self) -> (StackRecord, StackRecord, Slot, Slot) {
         let layout = self.layout;
         let encoder = self.stack("encoder", Side::Src, &layout.encoder, None);
-        let kv = self.act("cross.kv".into(), Side::Src, layout.cross_kv.w.rows);
-        self.linear(encoder.y, layout.cross_kv, kv);
+        let kv = self.cross_kv(&encoder);
         let decoder = self.stack("decoder", Side::Tgt, &layout.decoder, Some(kv));
         let logits = self.act("logits".into(), Side::Tgt, self.config.vocabulary());
         self.p.push(Op::Linear { x: decoder.y.into(), w: layout.token, b: None, y: logits.into() });
         (encoder, decoder, logits, kv)
+    }
+
+    /// Keys and values of every cross-attention, by one product.
+    fn cross_kv(&mut self, encoder: &StackRecord) -> Slot {
+        let kv = self.act("cross.kv".into(), Side::Src, self.layout.cross_kv.w.rows);
+        self.linear(encoder.y, self.layout.cross_kv, kv);
+        kv
     }
 
     fn stack(&mut self, name: &str, side: Side, params: &StackParams, kv: Option<Slot>) -> StackRecord {
@@ -207,9 +248,14 @@ impl<'a> Builder<'a> {
                 let out = self.act(format!("{at}.attention"), side, d);
                 let lse = self.f32(format!("{at}.lse"), side, heads);
                 self.linear(y, w, qkv);
-                let [q, k, v] = [0, d, 2 * d].map(|col| View { slot: qkv, col });
-                let causal = side == Side::Tgt;
-                self.p.push(Op::Attention { q, k, v, queries: side, keys: side, causal, heads, head_dim, out, lse });
+                if let (Side::Tgt, Mode::Step { positions }) = (side, self.mode) {
+                    let cache = self.p.slot(format!("{at}.cache"), Dim::Cache(positions), 2 * d, Dtype::Act);
+                    self.p.push(Op::CachedAttention { qkv, cache, heads, head_dim, out });
+                } else {
+                    let [q, k, v] = [0, d, 2 * d].map(|col| View { slot: qkv, col });
+                    let causal = side == Side::Tgt;
+                    self.p.push(Op::Attention { q, k, v, queries: side, keys: side, causal, heads, head_dim, out, lse });
+                }
                 self.linear(out, w_out, f);
                 Saved::SelfAttention { qkv, out, lse }
             }
@@ -220,17 +266,12 @@ impl<'a> Builder<'a> {
                 let lse = self.f32(format!("{at}.lse"), side, heads);
                 self.linear(y, w_q, q);
                 let [k, v] = cross_views(kv, layer, d);
-                self.p.push(Op::Attention {
-                    q: q.into(),
-                    k,
-                    v,
-                    queries: side,
-                    keys: Side::Src,
-                    causal: false,
-                    heads,
-                    head_dim,
-                    out,
-                    lse,
+                self.p.push(match self.mode {
+                    Mode::Step { .. } => Op::LaneAttention { q, k, v, heads, head_dim, out },
+                    Mode::Whole => {
+                        let (q, keys, causal) = (q.into(), Side::Src, false);
+                        Op::Attention { q, k, v, queries: side, keys, causal, heads, head_dim, out, lse }
+                    }
                 });
                 self.linear(out, w_out, f);
                 Saved::CrossAttention { q, out, lse }

@@ -1,0 +1,124 @@
+// Attention over packed sequences, forward, in flash style: 64 queries at a time (16 per warp) over tiles of 64 keys, so
+// that shared memory does not depend on the length. Grid (heads, sequences, splits); the query tiles of a sequence
+// are dealt out over the splits. Work is skipped in steps of 16 rows and 16 keys: sequences of 44 tokens are common.
+// Rows past the batch are not written; they keep older, finite values.
+#include "mma.cuh"
+
+#define NONE __int_as_float(0xff800000)
+
+extern "C" __global__ void __launch_bounds__(128)
+attention(const u16* q, const u16* k, const u16* v, int ldq, int ldk, int ldv, u16* out, float* lse, const Header* head,
+          const int* cu_q, const int* cu_k, int causal) {
+    extern __shared__ __align__(16) u16 smem[];
+    int h = blockIdx.x, s = blockIdx.y, heads = gridDim.x;
+    if (s >= head->sequences) return;
+    int q0 = cu_q[s], lq = cu_q[s + 1] - q0, k0 = cu_k[s], lk = cu_k[s + 1] - k0;
+    int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, group = lane >> 2, pair = lane & 3;
+    u16 *tile_q = smem, *tile_k = tile_q + TILE_ELEMS, *tile_v = tile_k + 2 * TILE_ELEMS;
+    const float scale = 1.44269504088896340f * rsqrtf((float)HD); // scores in units of log2
+    q += (size_t)q0 * ldq + h * HD;
+    k += (size_t)k0 * ldk + h * HD;
+    v += (size_t)k0 * ldv + h * HD;
+
+    for (int first = blockIdx.z * TILE; first < lq; first += gridDim.z * TILE) {
+        int last_key = causal ? min(lk, first + TILE) : lk, tiles = (last_key + TILE - 1) / TILE;
+        __syncthreads();
+        fetch(tile_q, q + (size_t)first * ldq, ldq, lq - first);
+        fetch(tile_k, k, ldk, lk);
+        fetch(tile_v, v, ldv, lk);
+        commit();
+        float o[HDP / 8][4], peak[2] = {NONE, NONE}, sum[2] = {0.f, 0.f};
+#pragma unroll
+        for (int n = 0; n < HDP / 8; n++) o[n][0] = o[n][1] = o[n][2] = o[n][3] = 0.f;
+        int row = first + warp * 16; // of this warp, in the sequence
+        for (int t = 0; t < tiles; t++) {
+            u16 *now_k = tile_k + (t & 1) * TILE_ELEMS, *now_v = tile_v + (t & 1) * TILE_ELEMS;
+            if (t + 1 < tiles) {
+                int next = (t + 1) * TILE;
+                fetch(tile_k + (~t & 1) * TILE_ELEMS, k + (size_t)next * ldk, ldk, lk - next);
+                fetch(tile_v + (~t & 1) * TILE_ELEMS, v + (size_t)next * ldv, ldv, lk - next);
+                commit();
+                arrive<1>();
+            } else {
+                arrive<0>();
+            }
+            __syncthreads();
+            int keys = min(TILE, (causal ? min(lk, row + 16) : lk) - t * TILE); // that this warp needs
+            if (row < lq && keys > 0) {
+                float x[TILE / 8][4];
+#pragma unroll
+                for (int n = 0; n < TILE / 8; n++) x[n][0] = x[n][1] = x[n][2] = x[n][3] = 0.f;
+#pragma unroll
+                for (int c = 0; c < HDP; c += 16) {
+                    unsigned a[4], b[4];
+                    load_a(a, tile_q, warp * 16, c, lane);
+#pragma unroll
+                    for (int n = 0; n < TILE / 16; n++) {
+                        if (n * 16 < keys) {
+                            load_b(b, now_k, n * 16, c, lane);
+                            mma(x[2 * n], a, b[0], b[1]);
+                            mma(x[2 * n + 1], a, b[2], b[3]);
+                        }
+                    }
+                }
+                float top[2] = {peak[0], peak[1]};
+#pragma unroll
+                for (int n = 0; n < TILE / 8; n++) {
+#pragma unroll
+                    for (int e = 0; e < 4; e++) {
+                        int col = t * TILE + n * 8 + pair * 2 + (e & 1), r = row + group + (e >> 1) * 8;
+                        bool allowed = col < lk && (!causal || col <= r);
+                        x[n][e] = allowed ? x[n][e] * scale : NONE;
+                        top[e >> 1] = fmaxf(top[e >> 1], x[n][e]);
+                    }
+                }
+#pragma unroll
+                for (int i = 0; i < 2; i++) {
+                    top[i] = fmaxf(top[i], __shfl_xor_sync(0xffffffffu, top[i], 1));
+                    top[i] = fmaxf(top[i], __shfl_xor_sync(0xffffffffu, top[i], 2));
+                    float base = top[i] == NONE ? 0.f : top[i], shrink = exp2f(peak[i] - base);
+                    peak[i] = top[i];
+                    top[i] = base;
+                    sum[i] *= shrink;
+#pragma unroll
+                    for (int n = 0; n < HDP / 8; n++) o[n][2 * i] *= shrink, o[n][2 * i + 1] *= shrink;
+                }
+#pragma unroll
+                for (int n = 0; n < TILE / 8; n++)
+#pragma unroll
+                    for (int e = 0; e < 4; e++) {
+                        x[n][e] = exp2f(x[n][e] - top[e >> 1]);
+                        sum[e >> 1] += x[n][e];
+                    }
+#pragma unroll
+                for (int n = 0; n < TILE / 16; n++) {
+                    if (n * 16 < keys) {
+                        unsigned a[4] = {pack(x[2 * n][0], x[2 * n][1]), pack(x[2 * n][2], x[2 * n][3]),
+                                         pack(x[2 * n + 1][0], x[2 * n + 1][1]), pack(x[2 * n + 1][2], x[2 * n + 1][3])};
+#pragma unroll
+                        for (int c = 0; c < HDP; c += 16) {
+                            unsigned b[4];
+                            load_bt(b, now_v, n * 16, c, lane);
+                            mma(o[c / 8], a, b[0], b[1]);
+                            mma(o[c / 8 + 1], a, b[2], b[3]);
+                        }
+                    }
+                }
+            }
+            __syncthreads();
+        }
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            sum[i] += __shfl_xor_sync(0xffffffffu, sum[i], 1);
+            sum[i] += __shfl_xor_sync(0xffffffffu, sum[i], 2);
+            int r = row + group + i * 8;
+            if (r >= lq) continue;
+            float inverse = sum[i] > 0.f ? 1.f / sum[i] : 0.f;
+            if (pair == 0)
+                lse[(size_t)(q0 + r) * heads + h] = sum[i] > 0.f ? (peak[i] + log2f(sum[i])) * 0.69314718055994531f : 0.f;
+            unsigned* to = reinterpret_cast<unsigned*>(out + ((size_t)(q0 + r) * heads + h) * HD);
+#pragma unroll
+            for (int n = 0; n < HD / 8; n++) to[n * 4 + pair] = pack(o[n][2 * i] * inverse, o[n][2 * i + 1] * inverse);
+        }
+    }
+}

@@ -1,0 +1,103 @@
+// Residual sum, dropout and layer norm in one pass; D columns, one warp per row, lane l owning columns 4l + 128j.
+// The backward kernel also sums the columns it has in its hands: of gamma's and beta's gradient, and of df, which is the
+// bias gradient of the linear layer that made f. Its sums are partial (one row per block); reduce.cu adds them up in a
+// fixed order. Rows past the batch leave as exact zeros.
+#include "common.cuh"
+
+#define GROUPS ((D / 4 + 31) / 32)
+#define EACH_GROUP _Pragma("unroll") for (int j = 0, c = lane; j < GROUPS; j++, c += 32) if (D % 128 == 0 || c < D / 4)
+
+extern "C" __global__ void __launch_bounds__(128)
+addnorm(const float* x, const u16* f, const float* gamma, const float* beta, float* s, float* stat, u16* y,
+        float* stream, const Header* head, int rows, Drop drop) {
+    int lane = threadIdx.x & 31, row = blockIdx.x * 4 + (threadIdx.x >> 5);
+    if (row >= rows) return;
+    size_t at = (size_t)row * D;
+    float4 v[GROUPS];
+    float sum = 0.f;
+    EACH_GROUP {
+        v[j] = load4(x + at + 4 * c);
+        if (f) {
+            float4 add = load4(f + at + 4 * c);
+            if (drop.scale != 0.f) add = add * keep4(drop, head->seed_lo, head->seed_hi, row, c);
+            v[j] = v[j] + add;
+            store4(s + at + 4 * c, v[j]);
+        }
+        sum += sum4(v[j]);
+    }
+    float mean = warp_sum(sum) * (1.f / D), var = 0.f;
+    EACH_GROUP {
+        v[j] = v[j] + make_float4(-mean, -mean, -mean, -mean);
+        var += sum4(v[j] * v[j]);
+    }
+    float rstd = rsqrtf(warp_sum(var) * (1.f / D) + 1e-5f);
+    if (lane == 0) *reinterpret_cast<float2*>(stat + 2 * row) = make_float2(mean, rstd);
+    EACH_GROUP {
+        float4 out = v[j] * rstd * load4(gamma + 4 * c) + load4(beta + 4 * c);
+        store4(y + at + 4 * c, out);
+        if (stream) store4(stream + at + 4 * c, out);
+    }
+}
+
+// Adds up one quantity of the block's eight warps and writes it as one row of D sums.
+__device__ __forceinline__ void block_columns(const float4* acc, float* out, float (*shared)[D], int lane, int warp) {
+    EACH_GROUP store4(&shared[warp][4 * c], acc[j]);
+    __syncthreads();
+    for (int col = threadIdx.x; col < D; col += 256) {
+        float sum = 0.f;
+#pragma unroll
+        for (int w = 0; w < 8; w++) sum += shared[w][col];
+        out[col] = sum;
+    }
+    __syncthreads();
+}
+
+extern "C" __global__ void __launch_bounds__(256)
+addnorm_back(const float* s, const float* stat, const float* gamma, float* g, const u16* dy, u16* df, float* partial,
+             const Header* head, int side, int rows, int post, int first, Drop drop) {
+    __shared__ float shared[8][D];
+    int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, real = side < 0 ? rows : head->tokens[side];
+    float4 dgamma[GROUPS], dbeta[GROUPS], dbias[GROUPS];
+#pragma unroll
+    for (int j = 0; j < GROUPS; j++) dgamma[j] = dbeta[j] = dbias[j] = zero4();
+    for (int row = blockIdx.x * 8 + warp; row < rows; row += gridDim.x * 8) {
+        size_t at = (size_t)row * D;
+        if (row >= real) {
+            EACH_GROUP {
+                store4(g + at + 4 * c, zero4());
+                if (df) store4(df + at + 4 * c, zero4());
+            }
+            continue;
+        }
+        float2 st = *reinterpret_cast<const float2*>(stat + 2 * row);
+        float4 hat[GROUPS], a[GROUPS], old[GROUPS];
+        float c1 = 0.f, c2 = 0.f;
+        EACH_GROUP {
+            hat[j] = (load4(s + at + 4 * c) + make_float4(-st.x, -st.x, -st.x, -st.x)) * st.y;
+            float4 up = load4(dy + at + 4 * c);
+            old[j] = first ? zero4() : load4(g + at + 4 * c);
+            if (post) up = up + old[j];
+            dbeta[j] = dbeta[j] + up;
+            dgamma[j] = dgamma[j] + up * hat[j];
+            a[j] = up * load4(gamma + 4 * c);
+            c1 += sum4(a[j]);
+            c2 += sum4(a[j] * hat[j]);
+        }
+        c1 = warp_sum(c1) * (1.f / D);
+        c2 = warp_sum(c2) * (1.f / D);
+        EACH_GROUP {
+            float4 ds = (a[j] + make_float4(-c1, -c1, -c1, -c1) + hat[j] * -c2) * st.y;
+            if (!post) ds = ds + old[j];
+            store4(g + at + 4 * c, ds);
+            if (df) {
+                if (drop.scale != 0.f) ds = ds * keep4(drop, head->seed_lo, head->seed_hi, row, c);
+                store4(df + at + 4 * c, ds);
+                dbias[j] = dbias[j] + ds;
+            }
+        }
+    }
+    float* out = partial + (size_t)blockIdx.x * 3 * D;
+    block_columns(dgamma, out, shared, lane, warp);
+    block_columns(dbeta, out + D, shared, lane, warp);
+    if (df) block_columns(dbias, out + 2 * D, shared, lane, warp);
+}

@@ -1,0 +1,120 @@
+//! Operands of a product, copied into the panels that [`super::simd`] reads straight through.
+#![allow(unsafe_code)] // strided matrices by pointer
+
+use super::gemm::Mat;
+use super::simd::{Machine, PITCH, Panels};
+
+/// Numbers that the packed A of `rows` rows and depth k takes.
+pub fn a_len(machine: Machine, rows: usize, k: usize) -> usize {
+    rows.next_multiple_of(machine.rows()) * k.max(PITCH)
+}
+
+/// Numbers that one panel of B of depth k takes.
+pub fn panel_len(machine: Machine, k: usize) -> usize {
+    machine.cols() * k
+}
+
+/// Packs `rows × k` of A in the order in which it lies in memory.
+///
+/// # Safety
+/// Every element of the `rows × k` matrix is valid; k ≤ DEPTH; `to` has room for [`a_len`].
+pub unsafe fn pack_a(machine: Machine, rows: usize, k: usize, a: Mat, to: &mut [f32]) -> Panels {
+    assert!(to.len() >= a_len(machine, rows, k));
+    // SAFETY: the caller's promise, and the assertion.
+    unsafe {
+        if a.col == 1 {
+            for r in 0..rows {
+                std::ptr::copy_nonoverlapping(a.at(r, 0).start, to.as_mut_ptr().add(r * PITCH), k);
+            }
+            return Panels::RowMajor;
+        }
+        let height = machine.rows();
+        for (i, top) in (0..rows).step_by(height).enumerate() {
+            let panel = to.as_mut_ptr().add(i * height * k);
+            let count = height.min(rows - top);
+            let from = a.at(top, 0);
+            match (count, a.row) {
+                (12, 1) => copy_rows::<12>(k, from.start, a.col, panel, 12),
+                (6, 1) if height == 6 => copy_rows::<6>(k, from.start, a.col, panel, 6),
+                _ => {
+                    for p in 0..k {
+                        for r in 0..count {
+                            *panel.add(p * height + r) = *from.at(r, p).start;
+                        }
+                    }
+                }
+            }
+        }
+    }
+    Panels::KMajor
+}
+
+/// k rows of N neighbours each.
+#[inline(always)]
+unsafe fn copy_rows<const N: usize>(k: usize, from: *const f32, stride: usize, to: *mut f32, pitch: usize) {
+    for p in 0..k {
+        // SAFETY: the caller's.
+        unsafe { to.add(p * pitch).cast::<[f32; N]>().write_unaligned(from.add(p * stride).cast::<[f32; N]>().read_unaligned()) };
+    }
+}
+
+/// Packs one panel of B: depth k, `cols` columns from `b` on; the rest of the panel is zero.
+///
+/// # Safety
+/// Every element of the `k × cols` matrix is valid; `to` has room for [`panel_len`]; cols ≤ the machine's.
+pub unsafe fn pack_panel(machine: Machine, k: usize, cols: usize, b: Mat, to: &mut [f32]) {
+    let width = machine.cols();
+    assert!(to.len() >= k * width && cols <= width);
+    let panel = to.as_mut_ptr();
+    // SAFETY: the caller's promise, and the assertion.
+    unsafe {
+        match (b.col, cols) {
+            (1, 32) => copy_rows::<32>(k, b.start, b.row, panel, width),
+            (1, 16) if width == 16 => copy_rows::<16>(k, b.start, b.row, panel, width),
+            _ => {
+                if cols < width {
+                    to[..k * width].fill(0.0);
+                }
+                if b.row == 1 {
+                    transpose(k, cols, b, panel, width);
+                } else {
+                    for p in 0..k {
+                        for j in 0..cols {
+                            *panel.add(p * width + j) = *b.at(p, j).start;
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Columns of B that lie as rows in memory.
+#[inline(always)]
+unsafe fn transpose(k: usize, cols: usize, b: Mat, panel: *mut f32, width: usize) {
+    const STEP: usize = 8;
+    let (whole_k, whole_cols) = (k / STEP * STEP, cols / STEP * STEP);
+    // SAFETY: the caller's: rows and columns of `pack_panel`.
+    unsafe {
+        for p in (0..whole_k).step_by(STEP) {
+            for j in (0..whole_cols).step_by(STEP) {
+                let square: [[f32; STEP]; STEP] =
+                    std::array::from_fn(|i| b.at(p, j + i).start.cast::<[f32; STEP]>().read_unaligned());
+                for t in 0..STEP {
+                    let row: [f32; STEP] = std::array::from_fn(|i| square[i][t]);
+                    panel.add((p + t) * width + j).cast::<[f32; STEP]>().write_unaligned(row);
+                }
+            }
+            for j in whole_cols..cols {
+                for t in 0..STEP {
+                    *panel.add((p + t) * width + j) = *b.at(p + t, j).start;
+                }
+            }
+        }
+        for p in whole_k..k {
+            for j in 0..cols {
+                *panel.add(p * width + j) = *b.at(p, j).start;
+            }
+        }
+    }
+}

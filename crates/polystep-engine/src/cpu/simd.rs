@@ -1,0 +1,387 @@
+//! Vectors of the widest kind that the machine has, and the one kernel of every matrix product: a tile of C in registers.
+//!
+//! A tile is `rows × 2 vectors`; each element is one chain of fused multiply-adds over k, in order, whatever the tile's
+//! shape. So bits depend neither on how C is cut into tiles nor on the width of the vectors.
+#![allow(unsafe_code)] // intrinsics and pointers
+
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::*;
+
+/// A vector of fp32 numbers.
+pub trait Simd: Copy {
+    /// The register.
+    type V: Copy;
+    /// Numbers in it.
+    const LANES: usize;
+    /// Rows of a tile.
+    const ROWS: usize;
+    /// Columns of a tile.
+    const COLS: usize = 2 * Self::LANES;
+
+    /// All zero.
+    unsafe fn zero() -> Self::V;
+    /// One number in every lane.
+    unsafe fn splat(from: *const f32) -> Self::V;
+    /// Neighbours in memory.
+    unsafe fn load(from: *const f32) -> Self::V;
+    /// Back to memory.
+    unsafe fn store(to: *mut f32, v: Self::V);
+    /// a·b + c, rounded once.
+    unsafe fn fma(a: Self::V, b: Self::V, c: Self::V) -> Self::V;
+    /// a + b.
+    unsafe fn add(a: Self::V, b: Self::V) -> Self::V;
+}
+
+/// 16 lanes, 32 registers.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy)]
+pub struct Avx512;
+
+#[cfg(target_arch = "x86_64")]
+impl Simd for Avx512 {
+    type V = __m512;
+    const LANES: usize = 16;
+    const ROWS: usize = 12;
+
+    #[inline(always)]
+    unsafe fn zero() -> __m512 {
+        // SAFETY: (all of these) the caller runs on a machine with AVX-512 and answers for the pointer.
+        unsafe { _mm512_setzero_ps() }
+    }
+
+    #[inline(always)]
+    unsafe fn splat(from: *const f32) -> __m512 {
+        // SAFETY: as `zero`.
+        unsafe { _mm512_set1_ps(*from) }
+    }
+
+    #[inline(always)]
+    unsafe fn load(from: *const f32) -> __m512 {
+        // SAFETY: as `zero`.
+        unsafe { _mm512_loadu_ps(from) }
+    }
+
+    #[inline(always)]
+    unsafe fn store(to: *mut f32, v: __m512) {
+        // SAFETY: as `zero`.
+        unsafe { _mm512_storeu_ps(to, v) }
+    }
+
+    #[inline(always)]
+    unsafe fn fma(a: __m512, b: __m512, c: __m512) -> __m512 {
+        // SAFETY: as `zero`.
+        unsafe { _mm512_fmadd_ps(a, b, c) }
+    }
+
+    #[inline(always)]
+    unsafe fn add(a: __m512, b: __m512) -> __m512 {
+        // SAFETY: as `zero`.
+        unsafe { _mm512_add_ps(a, b) }
+    }
+}
+
+/// 8 lanes, 16 registers.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy)]
+pub struct Avx2;
+
+#[cfg(target_arch = "x86_64")]
+impl Simd for Avx2 {
+    type V = __m256;
+    const LANES: usize = 8;
+    const ROWS: usize = 6;
+
+    #[inline(always)]
+    unsafe fn zero() -> __m256 {
+        // SAFETY: (all of these) the caller runs on a machine with AVX2 and FMA and answers for the pointer.
+        unsafe { _mm256_setzero_ps() }
+    }
+
+    #[inline(always)]
+    unsafe fn splat(from: *const f32) -> __m256 {
+        // SAFETY: as `zero`.
+        unsafe { _mm256_broadcast_ss(&*from) }
+    }
+
+    #[inline(always)]
+    unsafe fn load(from: *const f32) -> __m256 {
+        // SAFETY: as `zero`.
+        unsafe { _mm256_loadu_ps(from) }
+    }
+
+    #[inline(always)]
+    unsafe fn store(to: *mut f32, v: __m256) {
+        // SAFETY: as `zero`.
+        unsafe { _mm256_storeu_ps(to, v) }
+    }
+
+    #[inline(always)]
+    unsafe fn fma(a: __m256, b: __m256, c: __m256) -> __m256 {
+        // SAFETY: as `zero`.
+        unsafe { _mm256_fmadd_ps(a, b, c) }
+    }
+
+    #[inline(always)]
+    unsafe fn add(a: __m256, b: __m256) -> __m256 {
+        // SAFETY: as `zero`.
+        unsafe { _mm256_add_ps(a, b) }
+    }
+}
+
+/// Any other machine: what the compiler makes of it.
+#[derive(Clone, Copy)]
+pub struct Plain;
+
+impl Simd for Plain {
+    type V = [f32; 8];
+    const LANES: usize = 8;
+    const ROWS: usize = 6;
+
+    #[inline(always)]
+    unsafe fn zero() -> [f32; 8] {
+        [0.0; 8]
+    }
+
+    #[inline(always)]
+    unsafe fn splat(from: *const f32) -> [f32; 8] {
+        // SAFETY: (all of these) the caller answers for the pointer.
+        [unsafe { *from }; 8]
+    }
+
+    #[inline(always)]
+    unsafe fn load(from: *const f32) -> [f32; 8] {
+        // SAFETY: as `splat`.
+        unsafe { from.cast::<[f32; 8]>().read() }
+    }
+
+    #[inline(always)]
+    unsafe fn store(to: *mut f32, v: [f32; 8]) {
+        // SAFETY: as `splat`.
+        unsafe { to.cast::<[f32; 8]>().write(v) }
+    }
+
+    #[inline(always)]
+    unsafe fn fma(a: [f32; 8], b: [f32; 8], c: [f32; 8]) -> [f32; 8] {
+        std::array::from_fn(|i| a[i].mul_add(b[i], c[i]))
+    }
+
+    #[inline(always)]
+    unsafe fn add(a: [f32; 8], b: [f32; 8]) -> [f32; 8] {
+        std::array::from_fn(|i| a[i] + b[i])
+    }
+}
+
+/// What a tile does with C.
+#[derive(Clone, Copy)]
+pub enum Start {
+    /// C = A·B.
+    Set,
+    /// C = A·B + C.
+    Add,
+    /// C = A·B + this row, which begins at the tile's first column.
+    Row(*const f32),
+}
+
+/// A tile of `M` rows and `cols` ≤ 2 vectors of columns of C. Element (r, p) of A is at `r·RS + p·PS`; row p of B is at
+/// `p·COLS` (padded to whole vectors).
+#[inline(always)]
+unsafe fn tile<S: Simd, const M: usize, const RS: usize, const PS: usize>(
+    k: usize,
+    a: *const f32,
+    b: *const f32,
+    c: *mut f32,
+    ldc: usize,
+    cols: usize,
+    start: Start,
+) {
+    // SAFETY: the caller of `block` answers for every element that is named here, and for the machine.
+    unsafe {
+        let mut acc = [[S::zero(); 2]; M];
+        let (mut a, mut b) = (a, b);
+        for _ in 0..k {
+            let (b0, b1) = (S::load(b), S::load(b.add(S::LANES)));
+            for (r, [acc0, acc1]) in acc.iter_mut().enumerate() {
+                let x = S::splat(a.add(r * RS));
+                *acc0 = S::fma(x, b0, *acc0);
+                *acc1 = S::fma(x, b1, *acc1);
+            }
+            a = a.add(PS);
+            b = b.add(S::COLS);
+        }
+        if cols == S::COLS {
+            for (r, acc) in acc.iter().enumerate() {
+                for (i, &v) in acc.iter().enumerate() {
+                    let to = c.add(r * ldc + i * S::LANES);
+                    let v = match start {
+                        Start::Set => v,
+                        Start::Add => S::add(v, S::load(to)),
+                        Start::Row(row) => S::add(v, S::load(row.add(i * S::LANES))),
+                    };
+                    S::store(to, v);
+                }
+            }
+        } else {
+            let mut row = [0f32; 32];
+            for (r, acc) in acc.iter().enumerate() {
+                S::store(row.as_mut_ptr(), acc[0]);
+                S::store(row.as_mut_ptr().add(S::LANES), acc[1]);
+                for (j, &v) in row.iter().enumerate().take(cols) {
+                    let to = c.add(r * ldc + j);
+                    *to = match start {
+                        Start::Set => v,
+                        Start::Add => v + *to,
+                        Start::Row(row) => v + *row.add(j),
+                    };
+                }
+            }
+        }
+    }
+}
+
+/// Panels of A: `ROWS` rows at a time. `RowMajor`: rows of [`PITCH`] numbers; `KMajor`: for each k, ROWS numbers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Panels {
+    /// As the rows of a matrix.
+    RowMajor,
+    /// As the columns of one.
+    KMajor,
+}
+
+/// The largest k of one packed block.
+pub const DEPTH: usize = 256;
+
+/// Numbers from one row of a row-major panel to the next: off a power of two, or rows would share a cache set.
+pub const PITCH: usize = DEPTH + 16;
+
+/// C (`rows × cols`) from packed panels of A and B of depth k.
+#[derive(Clone, Copy)]
+pub struct Block {
+    pub rows: usize,
+    pub cols: usize,
+    pub k: usize,
+    pub a: *const f32,
+    pub panels: Panels,
+    pub b: *const f32,
+    /// Numbers from one panel of B to the next.
+    pub b_next: usize,
+    pub c: *mut f32,
+    pub ldc: usize,
+    pub start: Start,
+}
+
+macro_rules! tiles {
+    ($s:ty, $pitch:expr, $it:ident, $rows:ident, $a:ident, $b:ident, $c:ident, $cols:ident, $start:ident, $($m:literal)*) => {
+        match ($rows, $it.panels) {
+            $(
+                ($m, Panels::RowMajor) => tile::<$s, $m, PITCH, 1>($it.k, $a, $b, $c, $it.ldc, $cols, $start),
+                ($m, Panels::KMajor) => tile::<$s, $m, 1, $pitch>($it.k, $a, $b, $c, $it.ldc, $cols, $start),
+            )*
+            _ => unreachable!("a tile has at most ROWS rows"),
+        }
+    };
+}
+
+macro_rules! block {
+    ($name:ident, $s:ty, $pitch:literal, $(#[$attribute:meta])* $($m:literal)*) => {
+        $(#[$attribute])*
+        unsafe fn $name(it: Block) {
+            const ROWS: usize = <$s as Simd>::ROWS;
+            const COLS: usize = <$s as Simd>::COLS;
+            for (j, left) in (0..it.cols).step_by(COLS).enumerate() {
+                let cols = COLS.min(it.cols - left);
+                let start = match it.start {
+                    Start::Row(row) => Start::Row(row.wrapping_add(left)),
+                    other => other,
+                };
+                for (i, top) in (0..it.rows).step_by(ROWS).enumerate() {
+                    let rows = ROWS.min(it.rows - top);
+                    let panel = match it.panels {
+                        Panels::RowMajor => ROWS * PITCH,
+                        Panels::KMajor => ROWS * it.k,
+                    };
+                    let (a, b) = (it.a.wrapping_add(i * panel), it.b.wrapping_add(j * it.b_next));
+                    let c = it.c.wrapping_add(top * it.ldc + left);
+                    // SAFETY: the caller answers for the packed panels and for C.
+                    unsafe { tiles!($s, $pitch, it, rows, a, b, c, cols, start, $($m)*) };
+                }
+            }
+        }
+    };
+}
+
+#[cfg(target_arch = "x86_64")]
+block!(block_avx512, Avx512, 12, #[target_feature(enable = "avx512f")] 1 2 3 4 5 6 7 8 9 10 11 12);
+#[cfg(target_arch = "x86_64")]
+block!(block_avx2, Avx2, 6, #[target_feature(enable = "avx2,fma")] 1 2 3 4 5 6);
+
+block!(block_plain, Plain, 6, 1 2 3 4 5 6);
+
+/// Which kernel this machine runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Machine {
+    /// 12 × 32 tiles.
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+    /// 6 × 16 tiles.
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    /// 6 × 16 tiles.
+    Plain,
+}
+
+impl Machine {
+    /// The widest vectors there are.
+    #[inline]
+    pub fn here() -> Machine {
+        #[cfg(target_arch = "x86_64")]
+        {
+            if is_x86_feature_detected!("avx512f") {
+                return Machine::Avx512;
+            }
+            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+                return Machine::Avx2;
+            }
+        }
+        Machine::Plain
+    }
+
+    /// Rows of a tile.
+    pub fn rows(self) -> usize {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Machine::Avx512 => Avx512::ROWS,
+            #[cfg(target_arch = "x86_64")]
+            Machine::Avx2 => Avx2::ROWS,
+            Machine::Plain => Plain::ROWS,
+        }
+    }
+
+    /// Columns of a tile.
+    pub fn cols(self) -> usize {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Machine::Avx512 => Avx512::COLS,
+            #[cfg(target_arch = "x86_64")]
+            Machine::Avx2 => Avx2::COLS,
+            Machine::Plain => Plain::COLS,
+        }
+    }
+
+    /// Computes a block.
+    ///
+    /// # Safety
+    /// The panels were packed for this machine as [`Block`] says, C is valid and nobody else touches it.
+    #[inline]
+    pub unsafe fn block(self, it: Block) {
+        // SAFETY: the caller's promise; `here` detected the features.
+        unsafe {
+            match self {
+                #[cfg(target_arch = "x86_64")]
+                Machine::Avx512 => block_avx512(it),
+                #[cfg(target_arch = "x86_64")]
+                Machine::Avx2 => block_avx2(it),
+                Machine::Plain => block_plain(it),
+            }
+        }
+    }
+}

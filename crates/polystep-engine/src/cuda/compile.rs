@@ -1,0 +1,261 @@
+//! Kernels: sources embedded in the binary, compiled by NVRTC for the device and the model's sizes, cached as cubins.
+//!
+//! A unit is one .cu file with its sizes as macros (a layer norm of 256 columns and one of 512 are two units). Compiling
+//! needs no GPU: CI compiles every unit. Failing to read or write the cache is no error, only slower.
+
+#![allow(unsafe_code)] // NVRTC is a C library
+
+use std::collections::BTreeSet;
+use std::ffi::{CString, c_char};
+use std::path::PathBuf;
+
+use cudarc::nvrtc::sys;
+
+use super::library;
+use crate::{EngineError, Op, Program};
+
+const HEADERS: [(&str, &str); 3] = [
+    ("common.cuh", include_str!("../../kernels/common.cuh")),
+    ("philox.cuh", include_str!("../../kernels/philox.cuh")),
+    ("mma.cuh", include_str!("../../kernels/mma.cuh")),
+];
+
+const SOURCES: [(&str, &str); 9] = [
+    ("norm.cu", include_str!("../../kernels/norm.cu")),
+    ("embed.cu", include_str!("../../kernels/embed.cu")),
+    ("activate.cu", include_str!("../../kernels/activate.cu")),
+    ("attention.cu", include_str!("../../kernels/attention.cu")),
+    ("attention_back.cu", include_str!("../../kernels/attention_back.cu")),
+    ("loss.cu", include_str!("../../kernels/loss.cu")),
+    ("optimiser.cu", include_str!("../../kernels/optimiser.cu")),
+    ("decode.cu", include_str!("../../kernels/decode.cu")),
+    ("top.cu", include_str!("../../kernels/top.cu")),
+];
+
+/// One source file with its macros.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Unit {
+    /// Which of the kernel files.
+    pub file: &'static str,
+    /// Macros and their values.
+    pub defines: Vec<(&'static str, usize)>,
+}
+
+impl Unit {
+    /// A unit of a file.
+    pub fn new(file: &'static str, defines: &[(&'static str, usize)]) -> Self {
+        Unit { file, defines: defines.to_vec() }
+    }
+
+    fn source(&self) -> &'static str {
+        SOURCES.iter().find(|(name, _)| *name == self.file).map_or("", |(_, text)| text)
+    }
+
+    fn options(&self, arch: &str) -> Vec<String> {
+        let mut options = vec![format!("--gpu-architecture={arch}"), "--std=c++17".into(), "-default-device".into()];
+        options.extend(self.defines.iter().map(|(name, value)| format!("-D{name}={value}")));
+        options
+    }
+}
+
+/// Elements that a thread of activate.cu takes at once.
+pub(super) fn pack_width(cols: usize) -> usize {
+    [8, 4, 2, 1].into_iter().find(|w| cols.is_multiple_of(*w)).unwrap_or(1)
+}
+
+/// The units that some programs need, in a fixed order.
+pub fn units(programs: &[Program]) -> Vec<Unit> {
+    let mut set = BTreeSet::from([Unit::new("optimiser.cu", &[])]);
+    for program in programs {
+        for op in &program.ops {
+            match op {
+                Op::Embed { token, .. } | Op::EmbedBack { token, .. } => {
+                    set.insert(Unit::new("embed.cu", &[("D", token.cols), ("V", token.rows)]));
+                }
+                Op::AddNorm { norm, .. } | Op::AddNormBack { norm, .. } => {
+                    set.insert(Unit::new("norm.cu", &[("D", norm.gamma.len())]));
+                }
+                Op::Activate { x, .. } | Op::ActivateBack { x, .. } => {
+                    set.insert(Unit::new("activate.cu", &[("VEC", pack_width(program.info(*x).cols))]));
+                }
+                Op::LinearBack { b: Some(_), dy, w, .. } => {
+                    let width = pack_width(program.info(dy.slot).cols);
+                    let width = width.min(pack_width(dy.col)).min(pack_width(w.rows));
+                    set.insert(Unit::new("activate.cu", &[("VEC", width)]));
+                }
+                Op::Attention { head_dim, .. } => {
+                    set.insert(Unit::new("attention.cu", &[("HD", *head_dim)]));
+                }
+                Op::AttentionBack { head_dim, .. } => {
+                    set.insert(Unit::new("attention_back.cu", &[("HD", *head_dim)]));
+                }
+                Op::CrossEntropy { logits, .. } => {
+                    set.insert(Unit::new("loss.cu", &[("V", program.info(*logits).cols)]));
+                }
+                Op::CachedAttention { head_dim, .. } | Op::LaneAttention { head_dim, .. } => {
+                    set.insert(Unit::new("decode.cu", &[("HD", *head_dim)]));
+                }
+                Op::TopTokens { logits, .. } => {
+                    set.insert(Unit::new("top.cu", &[("V", program.info(*logits).cols)]));
+                }
+                Op::Linear { .. } | Op::LinearBack { .. } | Op::Adam { .. } => {}
+            }
+        }
+    }
+    set.into_iter().collect()
+}
+
+/// The units of the paper's models and of their neighbours: what CI compiles.
+pub fn all_units() -> Vec<Unit> {
+    let mut all = vec![Unit::new("optimiser.cu", &[]), Unit::new("loss.cu", &[("V", 64)]), Unit::new("top.cu", &[("V", 64)])];
+    for d in [64, 256, 512] {
+        all.push(Unit::new("norm.cu", &[("D", d)]));
+        all.push(Unit::new("embed.cu", &[("D", d), ("V", 64)]));
+    }
+    for width in [8, 4, 2, 1] {
+        all.push(Unit::new("activate.cu", &[("VEC", width)]));
+    }
+    for width in [8, 16, 32, 64, 128] {
+        all.push(Unit::new("attention.cu", &[("HD", width)]));
+        all.push(Unit::new("attention_back.cu", &[("HD", width)]));
+        all.push(Unit::new("decode.cu", &[("HD", width)]));
+    }
+    all
+}
+
+/// Compiles every unit for an architecture ("sm_90"), without a cache: the check that needs no GPU.
+pub fn compile_all(arch: &str, units: &[Unit]) -> Result<Vec<Vec<u8>>, EngineError> {
+    library::nvrtc()?;
+    units.iter().map(|unit| compile(unit, arch)).collect()
+}
+
+fn fail(unit: &Unit, what: &str, status: sys::nvrtcResult) -> EngineError {
+    EngineError::Compile(format!("{} {:?}: {what}: {status:?}", unit.file, unit.defines))
+}
+
+fn c_string(text: &str) -> CString {
+    CString::new(text.replace('\0', "")).unwrap_or_default()
+}
+
+/// One unit through NVRTC. The library must be open.
+pub(super) fn compile(unit: &Unit, arch: &str) -> Result<Vec<u8>, EngineError> {
+    let good = sys::nvrtcResult::NVRTC_SUCCESS;
+    let source = c_string(unit.source());
+    let name = c_string(unit.file);
+    let headers: Vec<(CString, CString)> = HEADERS.iter().map(|(n, t)| (c_string(n), c_string(t))).collect();
+    let names: Vec<*const c_char> = headers.iter().map(|(n, _)| n.as_ptr()).collect();
+    let texts: Vec<*const c_char> = headers.iter().map(|(_, t)| t.as_ptr()).collect();
+    let options: Vec<CString> = unit.options(arch).iter().map(|o| c_string(o)).collect();
+    let options: Vec<*const c_char> = options.iter().map(|o| o.as_ptr()).collect();
+    // SAFETY: all strings and arrays live to the end of the block; sizes are asked for before buffers of that size are
+    // filled; the program is destroyed once, on every path.
+    unsafe {
+        let mut program = std::ptr::null_mut();
+        let count = names.len() as i32;
+        let status = sys::nvrtcCreateProgram(
+            &mut program,
+            source.as_ptr(),
+            name.as_ptr(),
+            count,
+            texts.as_ptr(),
+            names.as_ptr(),
+        );
+        if status != good {
+            return Err(fail(unit, "create", status));
+        }
+        let status = sys::nvrtcCompileProgram(program, options.len() as i32, options.as_ptr());
+        let result = if status == good {
+            let mut size = 0;
+            let sized = sys::nvrtcGetCUBINSize(program, &mut size);
+            let mut cubin = vec![0u8; size];
+            let got = sys::nvrtcGetCUBIN(program, cubin.as_mut_ptr().cast());
+            if sized == good && got == good { Ok(cubin) } else { Err(fail(unit, "cubin", got)) }
+        } else {
+            let mut size = 0;
+            let mut log = Vec::new();
+            if sys::nvrtcGetProgramLogSize(program, &mut size) == good {
+                log = vec![0u8; size];
+                sys::nvrtcGetProgramLog(program, log.as_mut_ptr().cast());
+            }
+            Err(fail(unit, String::from_utf8_lossy(&log).trim_end_matches('\0'), status))
+        };
+        sys::nvrtcDestroyProgram(&mut program);
+        result
+    }
+}
+
+fn nvrtc_version() -> (i32, i32) {
+    let (mut major, mut minor) = (0, 0);
+    // SAFETY: two valid out-pointers.
+    unsafe { sys::nvrtcVersion(&mut major, &mut minor) };
+    (major, minor)
+}
+
+/// FNV-1a, 64 bits, from a given start.
+fn fnv(start: u64, bytes: &[u8]) -> u64 {
+    bytes.iter().fold(start, |h, b| (h ^ u64::from(*b)).wrapping_mul(0x0100_0000_01b3))
+}
+
+fn cache_file(unit: &Unit, arch: &str) -> Option<PathBuf> {
+    let base = std::env::var_os("XDG_CACHE_HOME")
+        .map(PathBuf::from)
+        .or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache")))?;
+    let mut text = format!("{:?} {:?}\n", nvrtc_version(), unit.options(arch));
+    for (_, header) in HEADERS {
+        text.push_str(header);
+    }
+    text.push_str(unit.source());
+    let (a, b) = (fnv(0xcbf2_9ce4_8422_2325, text.as_bytes()), fnv(0x6c62_272e_07bb_0142, text.as_bytes()));
+    let stem = unit.file.trim_end_matches(".cu");
+    Some(base.join("polystep/kernels").join(format!("{stem}-{a:016x}{b:016x}.cubin")))
+}
+
+/// A unit from the cache, or compiled and put there. `fresh` skips reading (a damaged file).
+pub(super) fn cached(unit: &Unit, arch: &str, fresh: bool) -> Result<Vec<u8>, EngineError> {
+    let file = cache_file(unit, arch);
+    if let (Some(file), false) = (&file, fresh)
+        && let Ok(cubin) = std::fs::read(file)
+        && cubin.starts_with(b"\x7fELF")
+    {
+        return Ok(cubin);
+    }
+    let cubin = compile(unit, arch)?;
+    if let Some(file) = file {
+        let part = file.with_extension(format!("part{}", std::process::id()));
+        let stored = file
+            .parent()
+            .map_or(Ok(()), std::fs::create_dir_all)
+            .and_then(|()| std::fs::write(&part, &cubin))
+            .and_then(|()| std::fs::rename(&part, &file));
+        if stored.is_err() {
+            let _ = std::fs::remove_file(&part);
+        }
+    }
+    Ok(cubin)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every kernel compiles without a GPU. Needs NVRTC (`pip install nvidia-cuda-nvrtc`, POLYSTEP_NVRTC_DIR).
+    #[test]
+    fn every_kernel_compiles() {
+        match library::nvrtc() {
+            Ok(_) => {
+                let units = all_units();
+                let cubins = compile_all("sm_90", &units).unwrap();
+                for (unit, cubin) in units.iter().zip(&cubins) {
+                    assert!(cubin.starts_with(b"\x7fELF"), "{unit:?} is no cubin");
+                }
+                for arch in ["sm_80", "sm_100"] {
+                    compile_all(arch, &units[..3]).unwrap();
+                }
+            }
+            Err(error) => {
+                assert!(std::env::var_os("POLYSTEP_REQUIRE_NVRTC").is_none_or(|v| v != "1"), "{error}");
+                eprintln!("skipped: {error}");
+            }
+        }
+    }
+}

@@ -1,0 +1,401 @@
+//! The few driver calls we use, each checked: memory, streams, events, kernels, graphs.
+//!
+//! Handles are freed when dropped. All of them belong to the one primary context that [`Device`] keeps current; a value
+//! may move to another thread (the context is made current at each entry of the executor), never be shared by two.
+
+#![allow(unsafe_code)] // the driver is a C library
+
+use std::ffi::{CString, c_void};
+
+use cudarc::driver::{result, sys};
+
+use super::library::{self, Info, Library};
+use crate::EngineError;
+
+/// Turns a driver error into ours.
+pub(super) fn check<T>(what: &str, outcome: Result<T, result::DriverError>) -> Result<T, EngineError> {
+    outcome.map_err(|error| EngineError::Device { what: what.into(), message: format!("{error:?}") })
+}
+
+/// The device and its context.
+pub(super) struct Device {
+    raw: sys::CUdevice,
+    context: sys::CUcontext,
+    pub(super) info: Info,
+    /// Largest shared memory of a block.
+    pub(super) shared_limit: usize,
+}
+
+impl Device {
+    /// Opens the libraries, then the first device.
+    pub(super) fn open() -> Result<Self, EngineError> {
+        let libraries: Vec<Library> = vec![library::driver()?, library::nvrtc()?, library::cublaslt()?];
+        let no_device = |error: result::DriverError| EngineError::NoDevice(format!("{error:?}"));
+        result::init().map_err(no_device)?;
+        if result::device::get_count().map_err(no_device)? == 0 {
+            return Err(EngineError::NoDevice("the driver lists none".into()));
+        }
+        let raw = result::device::get(0).map_err(no_device)?;
+        let attribute = |which| {
+            // SAFETY: `raw` is a device of this driver.
+            let value = unsafe { result::device::get_attribute(raw, which) };
+            check("cuDeviceGetAttribute", value).map(|v| v as usize)
+        };
+        use sys::CUdevice_attribute_enum as A;
+        let mut version = 0;
+        // SAFETY: a valid out-pointer.
+        unsafe { check("cuDriverGetVersion", sys::cuDriverGetVersion(&mut version).result())? };
+        let info = Info {
+            device: check("cuDeviceGetName", result::device::get_name(raw))?,
+            capability: (
+                attribute(A::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)? as u32,
+                attribute(A::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)? as u32,
+            ),
+            processors: attribute(A::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
+            // SAFETY: `raw` is a device of this driver.
+            memory_mib: unsafe { check("cuDeviceTotalMem", result::device::total_mem(raw))? } >> 20,
+            driver: format!("CUDA {}.{}", version / 1000, version % 1000 / 10),
+            libraries,
+        };
+        if info.capability.0 < 8 {
+            return Err(EngineError::NoDevice(format!(
+                "{} has compute capability {}.{}; bf16 needs 8.0",
+                info.device, info.capability.0, info.capability.1
+            )));
+        }
+        let shared_limit = attribute(A::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?;
+        // SAFETY: `raw` is a device of this driver; released in drop.
+        let context = check("cuDevicePrimaryCtxRetain", unsafe { result::primary_ctx::retain(raw) })?;
+        let device = Device { raw, context, info, shared_limit };
+        device.enter()?;
+        Ok(device)
+    }
+
+    /// Makes the context current on this thread.
+    pub(super) fn enter(&self) -> Result<(), EngineError> {
+        // SAFETY: the context lives as long as self.
+        check("cuCtxSetCurrent", unsafe { result::ctx::set_current(self.context) })
+    }
+}
+
+impl Drop for Device {
+    fn drop(&mut self) {
+        // SAFETY: retained once in `open`; everything made in it was dropped before (field order of the executor).
+        let _ = unsafe { result::primary_ctx::release(self.raw) };
+    }
+}
+
+/// Device memory, zeroed when made.
+pub(super) struct Memory {
+    pub(super) at: u64,
+    pub(super) bytes: usize,
+}
+
+impl Memory {
+    pub(super) fn new(bytes: usize) -> Result<Self, EngineError> {
+        let bytes = bytes.max(256).next_multiple_of(256);
+        // SAFETY: a context is current; the memory is freed once, in drop.
+        unsafe {
+            match result::malloc_sync(bytes) {
+                Ok(at) => {
+                    let memory = Memory { at, bytes };
+                    check("cuMemset", result::memset_d8_sync(at, 0, bytes))?;
+                    Ok(memory)
+                }
+                Err(error) if error.0 == sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY => {
+                    let free = result::mem_get_info().map_or(0, |(free, _)| free);
+                    Err(EngineError::OutOfMemory { wanted_mib: bytes >> 20, free_mib: free >> 20 })
+                }
+                Err(error) => check("cuMemAlloc", Err(error)),
+            }
+        }
+    }
+
+    /// A copy of host values.
+    pub(super) fn of<T: bytemuck::Pod>(values: &[T]) -> Result<Self, EngineError> {
+        let memory = Memory::new(std::mem::size_of_val(values))?;
+        memory.put(0, values)?;
+        Ok(memory)
+    }
+
+    /// Writes from a byte offset on; waits.
+    pub(super) fn put<T: bytemuck::Pod>(&self, offset: usize, values: &[T]) -> Result<(), EngineError> {
+        debug_assert!(offset + std::mem::size_of_val(values) <= self.bytes);
+        // SAFETY: the range lies inside this allocation.
+        check("cuMemcpyHtoD", unsafe { result::memcpy_htod_sync(self.at + offset as u64, values) })
+    }
+
+    /// Reads from a byte offset on; waits.
+    pub(super) fn get<T: bytemuck::Pod>(&self, offset: usize, len: usize) -> Result<Vec<T>, EngineError> {
+        let mut values = vec![T::zeroed(); len];
+        debug_assert!(offset + std::mem::size_of_val(&values[..]) <= self.bytes);
+        // SAFETY: the range lies inside this allocation.
+        check("cuMemcpyDtoH", unsafe { result::memcpy_dtoh_sync(&mut values, self.at + offset as u64) })?;
+        Ok(values)
+    }
+
+    /// Zeros everywhere; waits.
+    pub(super) fn clear(&self) -> Result<(), EngineError> {
+        // SAFETY: the whole of this allocation.
+        check("cuMemset", unsafe { result::memset_d8_sync(self.at, 0, self.bytes) })
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: allocated in `new`, freed here alone.
+        let _ = unsafe { result::free_sync(self.at) };
+    }
+}
+
+/// Page-locked host memory, in 32-bit words.
+pub(super) struct Pinned {
+    at: *mut u32,
+    words: usize,
+}
+
+impl Pinned {
+    pub(super) fn new(words: usize) -> Result<Self, EngineError> {
+        // SAFETY: freed once, in drop; zeroed before it is ever seen as a slice.
+        unsafe {
+            let at = check("cuMemHostAlloc", result::malloc_host(words * 4, 0))?.cast::<u32>();
+            std::ptr::write_bytes(at, 0, words);
+            Ok(Pinned { at, words })
+        }
+    }
+
+    pub(super) fn words(&mut self) -> &mut [u32] {
+        // SAFETY: `words` initialised words, borrowed mutably through self. A copy to the device that may still read
+        // them has been waited for by its event before the caller writes.
+        unsafe { std::slice::from_raw_parts_mut(self.at, self.words) }
+    }
+
+    /// Starts copying the first words to the device.
+    pub(super) fn send(&self, to: u64, words: usize, stream: &Stream) -> Result<(), EngineError> {
+        // SAFETY: the source outlives the copy (the ring waits for its event); the target is at least as long.
+        unsafe {
+            let from = std::slice::from_raw_parts(self.at, words.min(self.words));
+            check("cuMemcpyHtoDAsync", result::memcpy_htod_async(to, from, stream.raw))
+        }
+    }
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        // SAFETY: allocated in `new`, freed here alone.
+        let _ = unsafe { result::free_host(self.at.cast::<c_void>()) };
+    }
+}
+
+/// A stream.
+pub(super) struct Stream {
+    pub(super) raw: sys::CUstream,
+}
+
+impl Stream {
+    pub(super) fn new(priority: i32) -> Result<Self, EngineError> {
+        let raw = check(
+            "cuStreamCreate",
+            result::stream::create_with_priority(result::stream::StreamKind::NonBlocking, priority),
+        )?;
+        Ok(Stream { raw })
+    }
+
+    pub(super) fn wait(&self) -> Result<(), EngineError> {
+        // SAFETY: a live stream.
+        check("cuStreamSynchronize", unsafe { result::stream::synchronize(self.raw) })
+    }
+
+    /// Later work of this stream starts after the event.
+    pub(super) fn after(&self, event: &Event) -> Result<(), EngineError> {
+        let flags = sys::CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT;
+        // SAFETY: a live stream and a live event.
+        check("cuStreamWaitEvent", unsafe { result::stream::wait_event(self.raw, event.raw, flags) })
+    }
+
+    pub(super) fn begin_capture(&self) -> Result<(), EngineError> {
+        let mode = sys::CUstreamCaptureMode_enum::CU_STREAM_CAPTURE_MODE_RELAXED;
+        // SAFETY: a live stream.
+        check("cuStreamBeginCapture", unsafe { result::stream::begin_capture(self.raw, mode) })
+    }
+
+    pub(super) fn end_capture(&self) -> Result<Graph, EngineError> {
+        // SAFETY: a stream in capture; the graph is destroyed once it is instantiated.
+        unsafe {
+            let graph = check("cuStreamEndCapture", result::stream::end_capture(self.raw))?;
+            let flags = sys::CUgraphInstantiate_flags(0);
+            let exec = result::graph::instantiate(graph, flags);
+            let _ = result::graph::destroy(graph);
+            Ok(Graph { exec: check("cuGraphInstantiate", exec)? })
+        }
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        // SAFETY: created in `new`, destroyed here alone.
+        let _ = unsafe { result::stream::destroy(self.raw) };
+    }
+}
+
+/// An event.
+pub(super) struct Event {
+    raw: sys::CUevent,
+}
+
+impl Event {
+    pub(super) fn new(timing: bool) -> Result<Self, EngineError> {
+        let flags = if timing {
+            sys::CUevent_flags::CU_EVENT_DEFAULT
+        } else {
+            sys::CUevent_flags::CU_EVENT_DISABLE_TIMING
+        };
+        Ok(Event { raw: check("cuEventCreate", result::event::create(flags))? })
+    }
+
+    pub(super) fn record(&self, stream: &Stream) -> Result<(), EngineError> {
+        // SAFETY: a live event and a live stream.
+        check("cuEventRecord", unsafe { result::event::record(self.raw, stream.raw) })
+    }
+
+    pub(super) fn wait(&self) -> Result<(), EngineError> {
+        // SAFETY: a live event.
+        check("cuEventSynchronize", unsafe { result::event::synchronize(self.raw) })
+    }
+
+    /// Microseconds from self to a later event; both recorded with timing and done.
+    pub(super) fn microseconds(&self, end: &Event) -> Result<f64, EngineError> {
+        // SAFETY: two live events.
+        let ms = check("cuEventElapsedTime", unsafe { result::event::elapsed(self.raw, end.raw) })?;
+        Ok(f64::from(ms) * 1e3)
+    }
+}
+
+impl Drop for Event {
+    fn drop(&mut self) {
+        // SAFETY: created in `new`, destroyed here alone.
+        let _ = unsafe { result::event::destroy(self.raw) };
+    }
+}
+
+/// A captured graph, ready to run.
+pub(super) struct Graph {
+    exec: sys::CUgraphExec,
+}
+
+impl Graph {
+    pub(super) fn launch(&self, stream: &Stream) -> Result<(), EngineError> {
+        // SAFETY: a live graph and a live stream; the buffers its nodes name live as long as the executor.
+        check("cuGraphLaunch", unsafe { result::graph::launch(self.exec, stream.raw) })
+    }
+
+    /// Moves it to the device, so that the first launch is like every other.
+    pub(super) fn upload(&self, stream: &Stream) -> Result<(), EngineError> {
+        // SAFETY: as in `launch`.
+        check("cuGraphUpload", unsafe { result::graph::upload(self.exec, stream.raw) })
+    }
+}
+
+impl Drop for Graph {
+    fn drop(&mut self) {
+        // SAFETY: instantiated once, destroyed here alone.
+        let _ = unsafe { result::graph::exec_destroy(self.exec) };
+    }
+}
+
+/// A loaded cubin.
+pub(super) struct Module {
+    raw: sys::CUmodule,
+}
+
+impl Module {
+    pub(super) fn load(cubin: &[u8]) -> Result<Self, EngineError> {
+        // SAFETY: the image is a whole cubin in memory; the driver copies it.
+        let raw = check("cuModuleLoadData", unsafe { result::module::load_data(cubin.as_ptr().cast()) })?;
+        Ok(Module { raw })
+    }
+
+    /// A kernel that may use up to `shared` bytes of dynamic shared memory.
+    pub(super) fn kernel(&self, name: &str, shared: usize) -> Result<Kernel, EngineError> {
+        let symbol = CString::new(name).unwrap_or_default();
+        // SAFETY: a live module.
+        let raw = check(name, unsafe { result::module::get_function(self.raw, symbol) })?;
+        if shared > 48 * 1024 {
+            let which = sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+            // SAFETY: a live function.
+            check(name, unsafe { result::function::set_function_attribute(raw, which, shared as i32) })?;
+        }
+        Ok(Kernel { raw })
+    }
+}
+
+impl Drop for Module {
+    fn drop(&mut self) {
+        // SAFETY: loaded in `load`, unloaded here alone.
+        let _ = unsafe { result::module::unload(self.raw) };
+    }
+}
+
+/// A kernel of a loaded module (which outlives it: both live in the executor).
+#[derive(Clone, Copy)]
+pub(super) struct Kernel {
+    raw: sys::CUfunction,
+}
+
+/// Arguments of a kernel, in order. The types must be the kernel's own.
+#[derive(Clone, Default)]
+pub(super) struct Args(Vec<[u64; 4]>);
+
+impl Args {
+    pub(super) fn ptr(mut self, at: u64) -> Self {
+        self.0.push([at, 0, 0, 0]);
+        self
+    }
+    pub(super) fn int(mut self, value: impl TryInto<i32>) -> Self {
+        self.0.push([u64::from(value.try_into().unwrap_or(i32::MAX) as u32), 0, 0, 0]);
+        self
+    }
+    pub(super) fn float(mut self, value: f32) -> Self {
+        self.0.push([u64::from(value.to_bits()), 0, 0, 0]);
+        self
+    }
+    /// A struct of up to 32 bytes, given as its words.
+    pub(super) fn raw(mut self, words: [u64; 4]) -> Self {
+        self.0.push(words);
+        self
+    }
+}
+
+/// Grid, block and dynamic shared memory of a launch.
+#[derive(Clone, Copy)]
+pub(super) struct Shape {
+    pub(super) grid: (usize, usize, usize),
+    pub(super) block: (usize, usize),
+    pub(super) shared: usize,
+}
+
+impl Shape {
+    pub(super) fn flat(blocks: usize, threads: usize) -> Self {
+        Shape { grid: (blocks.max(1), 1, 1), block: (threads, 1), shared: 0 }
+    }
+}
+
+impl Kernel {
+    pub(super) fn launch(&self, shape: Shape, args: &Args, stream: &Stream) -> Result<(), EngineError> {
+        let mut args = args.clone();
+        let mut pointers: Vec<*mut c_void> = args.0.iter_mut().map(|a| a.as_mut_ptr().cast()).collect();
+        let (g, b) = (shape.grid, shape.block);
+        // SAFETY: the arguments have the kernel's types (the callers in lower/ stand beside the kernels' signatures and every
+        // op is tested against the CPU); the buffers they name live as long as the executor.
+        check("cuLaunchKernel", unsafe {
+            result::launch_kernel(
+                self.raw,
+                (g.0 as u32, g.1 as u32, g.2 as u32),
+                (b.0 as u32, b.1 as u32, 1),
+                shape.shared as u32,
+                stream.raw,
+                &mut pointers,
+            )
+        })
+    }
+}

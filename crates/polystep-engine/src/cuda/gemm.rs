@@ -1,0 +1,239 @@
+//! Matrix products through cuBLASLt, one plan per shape.
+//!
+//! The decision a reader would get wrong: the algorithm is the heuristic's first choice, never the fastest of a timing.
+//! A timed choice may differ from run to run, and with it the order of sums: losses would no longer repeat bit for bit.
+//! For the same reason split sums must go through the workspace (no atomics), and each stream has its own workspace.
+
+#![allow(unsafe_code)] // cuBLASLt is a C library
+
+use std::collections::HashMap;
+use std::ffi::c_void;
+
+use cudarc::cublaslt::{result, sys};
+
+use super::driver::{Memory, Stream};
+use crate::EngineError;
+
+/// Bytes of workspace of each stream.
+pub(super) const WORKSPACE: usize = 32 << 20;
+
+/// A product in the column-major terms of cuBLAS: D[m,n] = A[k,m]ᵀ or A[m,k] · B[k,n] or B[n,k]ᵀ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Gemm {
+    pub(super) m: usize,
+    pub(super) n: usize,
+    pub(super) k: usize,
+    pub(super) a_transposed: bool,
+    pub(super) b_transposed: bool,
+    pub(super) lda: usize,
+    pub(super) ldb: usize,
+    pub(super) ldd: usize,
+    /// D in fp32 (weight gradients), else bf16.
+    pub(super) wide: bool,
+    pub(super) bias: bool,
+    pub(super) accumulate: bool,
+}
+
+/// Where the operands lie.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Operands {
+    pub(super) a: u64,
+    pub(super) b: u64,
+    pub(super) d: u64,
+    /// bf16; 0 without one.
+    pub(super) bias: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Key {
+    gemm: Gemm,
+    alignment: [u32; 3],
+}
+
+struct Plan {
+    desc: sys::cublasLtMatmulDesc_t,
+    layouts: [sys::cublasLtMatrixLayout_t; 3],
+    algorithm: sys::cublasLtMatmulAlgo_t,
+}
+
+impl Drop for Plan {
+    fn drop(&mut self) {
+        // SAFETY: each was created once for this plan.
+        unsafe {
+            let _ = result::destroy_matmul_desc(self.desc);
+            for layout in self.layouts {
+                let _ = result::destroy_matrix_layout(layout);
+            }
+        }
+    }
+}
+
+/// The library's handle and the plans made so far.
+pub(super) struct Gemms {
+    handle: sys::cublasLtHandle_t,
+    plans: HashMap<Key, Plan>,
+    /// Plans that have not run yet: they must, once, before they are captured.
+    pub(super) fresh: Vec<(Gemm, Operands)>,
+}
+
+fn check<T>(what: &str, outcome: Result<T, result::CublasError>) -> Result<T, EngineError> {
+    outcome.map_err(|error| EngineError::Device { what: what.into(), message: format!("{:?}", error.0) })
+}
+
+fn alignment(at: u64, ld: usize, element: usize) -> u32 {
+    let bits = at | (ld * element) as u64 | 256;
+    1 << bits.trailing_zeros()
+}
+
+impl Gemms {
+    pub(super) fn new() -> Result<Self, EngineError> {
+        Ok(Gemms { handle: check("cublasLtCreate", result::create_handle())?, plans: HashMap::new(), fresh: Vec::new() })
+    }
+
+    fn key(gemm: &Gemm, at: &Operands) -> Key {
+        let element = if gemm.wide { 4 } else { 2 };
+        Key {
+            gemm: *gemm,
+            alignment: [alignment(at.a, gemm.lda, 2), alignment(at.b, gemm.ldb, 2), alignment(at.d, gemm.ldd, element)],
+        }
+    }
+
+    /// Makes the plan of a product if there is none yet.
+    pub(super) fn prepare(&mut self, gemm: &Gemm, at: &Operands) -> Result<(), EngineError> {
+        let key = Self::key(gemm, at);
+        if !self.plans.contains_key(&key) {
+            let plan = self.plan(&key, at)?;
+            self.plans.insert(key, plan);
+            self.fresh.push((*gemm, *at));
+        }
+        Ok(())
+    }
+
+    fn plan(&self, key: &Key, at: &Operands) -> Result<Plan, EngineError> {
+        use sys::cublasLtMatmulDescAttributes_t as D;
+        use sys::cublasLtMatmulPreferenceAttributes_t as P;
+        let g = key.gemm;
+        let narrow = sys::cudaDataType_t::CUDA_R_16BF;
+        let full = sys::cudaDataType_t::CUDA_R_32F;
+        let d_type = if g.wide { full } else { narrow };
+        let a = if g.a_transposed { (g.k, g.m) } else { (g.m, g.k) };
+        let b = if g.b_transposed { (g.n, g.k) } else { (g.k, g.n) };
+        let layout = |kind, (rows, cols): (usize, usize), ld: usize| {
+            check("cublasLtMatrixLayoutCreate", result::create_matrix_layout(kind, rows as u64, cols as u64, ld as i64))
+        };
+        let desc =
+            check("cublasLtMatmulDescCreate", result::create_matmul_desc(sys::cublasComputeType_t::CUBLAS_COMPUTE_32F, full))?;
+        let mut plan = Plan {
+            desc,
+            layouts: [layout(narrow, a, g.lda)?, layout(narrow, b, g.ldb)?, layout(d_type, (g.m, g.n), g.ldd)?],
+            algorithm: sys::cublasLtMatmulAlgo_t { data: [0; 8] },
+        };
+        // SAFETY: every attribute is given a value of the type and size that its documentation names; the descriptors are
+        // alive; the results array has room for the one answer asked for.
+        unsafe {
+            let set = |which, value: *const c_void, size| {
+                check("cublasLtMatmulDescSetAttribute", result::set_matmul_desc_attribute(desc, which, value, size))
+            };
+            let (ta, tb) = (i32::from(g.a_transposed), i32::from(g.b_transposed));
+            set(D::CUBLASLT_MATMUL_DESC_TRANSA, (&raw const ta).cast(), 4)?;
+            set(D::CUBLASLT_MATMUL_DESC_TRANSB, (&raw const tb).cast(), 4)?;
+            if g.bias {
+                let epilogue = sys::cublasLtEpilogue_t::CUBLASLT_EPILOGUE_BIAS;
+                set(D::CUBLASLT_MATMUL_DESC_EPILOGUE, (&raw const epilogue).cast(), 4)?;
+                set(D::CUBLASLT_MATMUL_DESC_BIAS_POINTER, (&raw const at.bias).cast(), 8)?;
+            }
+            let preference = check("cublasLtMatmulPreferenceCreate", result::create_matmul_pref())?;
+            let prefer = |which, value: *const c_void, size| {
+                check("cublasLtMatmulPreferenceSetAttribute", result::set_matmul_pref_attribute(preference, which, value, size))
+            };
+            // Split sums through the workspace only: 2 = in the compute type, 4 = in the output type; 1 (in place) is atomic.
+            let schemes: u32 = 2 | 4;
+            let space = WORKSPACE;
+            prefer(P::CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, (&raw const space).cast(), 8)?;
+            prefer(P::CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, (&raw const schemes).cast(), 4)?;
+            let [aa, ab, ad] = key.alignment;
+            prefer(P::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, (&raw const aa).cast(), 4)?;
+            prefer(P::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, (&raw const ab).cast(), 4)?;
+            prefer(P::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, (&raw const ad).cast(), 4)?;
+            prefer(P::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, (&raw const ad).cast(), 4)?;
+            let [la, lb, ld] = plan.layouts;
+            let found = result::get_matmul_algo_heuristic(self.handle, desc, la, lb, ld, ld, preference);
+            let _ = result::destroy_matmul_pref(preference);
+            plan.algorithm = found
+                .map_err(|error| EngineError::Device {
+                    what: format!("cublasLtMatmulAlgoGetHeuristic for {g:?}"),
+                    message: format!("{:?}", error.0),
+                })?
+                .algo;
+        }
+        Ok(plan)
+    }
+
+    /// Enqueues a product whose plan was prepared.
+    pub(super) fn run(&self, gemm: &Gemm, at: &Operands, workspace: &Memory, stream: &Stream) -> Result<(), EngineError> {
+        match self.plans.get(&Self::key(gemm, at)) {
+            Some(plan) => self.launch(plan, gemm, at, workspace, stream),
+            None => Err(EngineError::Device { what: format!("{gemm:?}"), message: "no plan was prepared".into() }),
+        }
+    }
+
+    fn launch(&self, plan: &Plan, gemm: &Gemm, at: &Operands, workspace: &Memory, stream: &Stream) -> Result<(), EngineError> {
+        let one = 1f32;
+        let beta = if gemm.accumulate { 1f32 } else { 0f32 };
+        let [la, lb, ld] = plan.layouts;
+        // SAFETY: operands have the shapes of the layouts (made from the program's slots and params, which outlive the
+        // executor's graphs); the workspace belongs to this stream alone; scalars are read before the call returns.
+        unsafe {
+            if gemm.bias {
+                let which = sys::cublasLtMatmulDescAttributes_t::CUBLASLT_MATMUL_DESC_BIAS_POINTER;
+                let value = (&raw const at.bias).cast();
+                check("cublasLtMatmulDescSetAttribute", result::set_matmul_desc_attribute(plan.desc, which, value, 8))?;
+            }
+            check(
+                "cublasLtMatmul",
+                result::matmul(
+                    self.handle,
+                    plan.desc,
+                    (&raw const one).cast(),
+                    (&raw const beta).cast(),
+                    at.a as *const c_void,
+                    la,
+                    at.b as *const c_void,
+                    lb,
+                    at.d as *const c_void,
+                    ld,
+                    at.d as *mut c_void,
+                    ld,
+                    &raw const plan.algorithm,
+                    workspace.at as *mut c_void,
+                    WORKSPACE,
+                    stream.raw.cast(),
+                ),
+            )
+        }
+    }
+
+    /// Runs every fresh plan once, into scratch memory: cuBLASLt loads its kernels on first use, which a capture must not see.
+    pub(super) fn warm_up(&mut self, workspace: &Memory, stream: &Stream) -> Result<(), EngineError> {
+        let fresh = std::mem::take(&mut self.fresh);
+        let Some(bytes) = fresh.iter().map(|(g, _)| g.ldd * g.n * if g.wide { 4 } else { 2 }).max() else {
+            return Ok(());
+        };
+        let scratch = Memory::new(bytes)?;
+        for (gemm, at) in fresh {
+            if let Some(plan) = self.plans.get(&Self::key(&gemm, &at)) {
+                // Scratch memory is at least as aligned as the operand the plan was made for.
+                self.launch(plan, &gemm, &Operands { d: scratch.at, ..at }, workspace, stream)?;
+            }
+        }
+        stream.wait()
+    }
+}
+
+impl Drop for Gemms {
+    fn drop(&mut self) {
+        self.plans.clear();
+        // SAFETY: created in `new`, destroyed here alone, after its plans.
+        let _ = unsafe { result::destroy_handle(self.handle) };
+    }
+}

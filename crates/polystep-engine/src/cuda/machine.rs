@@ -1,0 +1,266 @@
+//! Everything that lives on the device: kernels, flat buffers, slots, partial sums, streams. Allocated once, for the limits.
+
+use std::collections::HashMap;
+
+use super::compile::{self, Unit};
+use super::driver::{Device, Event, Kernel, Memory, Module, Stream};
+use super::gemm::{Gemms, WORKSPACE};
+use super::input;
+use crate::{Dim, Dtype, EngineError, Limits, Op, Program, Side, Slot};
+
+/// Streams beside the main one.
+pub(super) const SIDES: usize = 3;
+
+/// Results that wait on the device to be read.
+pub(super) const RING: usize = 4096;
+
+/// Blocks of the pass that adds up the squares of the gradient.
+pub(super) const SQUARES: usize = 264;
+
+const KERNELS: [(&str, &[&str]); 9] = [
+    ("norm.cu", &["addnorm", "addnorm_back"]),
+    ("embed.cu", &["embed", "embed_back", "embed_back_token", "embed_back_position"]),
+    ("activate.cu", &["activate", "activate_back"]),
+    ("attention.cu", &["attention"]),
+    ("attention_back.cu", &["attention_back"]),
+    ("loss.cu", &["loss_rows", "loss_sum"]),
+    ("optimiser.cu", &["reduce", "square", "adam", "copy_params"]),
+    ("decode.cu", &["lineage", "cached_attention", "lane_attention"]),
+    ("top.cu", &["top_tokens"]),
+];
+
+/// Dynamic shared memory of the attention kernels: `tiles` of 64 rows, 8 elements of padding each.
+pub(super) fn tile_bytes(head_dim: usize, tiles: usize) -> usize {
+    tiles * 64 * (head_dim.next_multiple_of(16) + 8) * 2
+}
+
+/// Columns that a block of embed_back_token takes: as many as its table fits in shared memory with.
+pub(super) fn token_columns(vocabulary: usize, limit: usize) -> usize {
+    [128, 64, 32].into_iter().find(|cols| vocabulary * cols * 4 <= limit.min(96 * 1024)).unwrap_or(32)
+}
+
+fn shared_bytes(unit: &Unit, kernel: &str, limit: usize) -> usize {
+    let value = |name| unit.defines.iter().find(|(n, _)| *n == name).map_or(0, |(_, v)| *v);
+    match kernel {
+        "attention" => tile_bytes(value("HD"), 5),
+        "attention_back" => tile_bytes(value("HD"), 4),
+        "embed_back_token" => value("V") * token_columns(value("V"), limit) * 4,
+        _ => 0,
+    }
+}
+
+/// Rounds a number of tokens up to the capacity of a graph: finely where a tile more is dear, coarsely where graphs are many.
+pub(super) fn capacity(tokens: usize) -> usize {
+    let step = match tokens {
+        0..=2048 => 64,
+        2049..=8192 => 128,
+        _ => 256,
+    };
+    tokens.max(1).next_multiple_of(step)
+}
+
+/// The device's memory and tools. Fields are dropped in order: the device last.
+pub(super) struct Machine {
+    pub(super) gemms: Gemms,
+    kernels: HashMap<(Unit, &'static str), Kernel>,
+    _modules: Vec<Module>,
+    pub(super) streams: Vec<Stream>,
+    pub(super) workspaces: Vec<Memory>,
+    pub(super) events: Vec<Event>,
+    pub(super) params: Memory,
+    pub(super) grads: Memory,
+    pub(super) first: Memory,
+    pub(super) second: Memory,
+    pub(super) copy: Memory,
+    pub(super) input: Memory,
+    pub(super) ring: Memory,
+    pub(super) right: Memory,
+    pub(super) row_loss: Memory,
+    pub(super) row_right: Memory,
+    pub(super) squares: Memory,
+    pub(super) top_tokens: Memory,
+    pub(super) top_logprobs: Memory,
+    lineages: [Memory; 2],
+    /// Where each slot lies, and the memory behind them: slot i of every program is in the same place.
+    slots: Vec<u64>,
+    arena: Memory,
+    /// Partial sums by (program, op, which).
+    pub(super) partials: HashMap<(usize, usize, u8), Memory>,
+    /// Job tables of the reductions by (program, number).
+    pub(super) tables: HashMap<(usize, usize), Table>,
+    pub(super) programs: Vec<Program>,
+    pub(super) limits: Limits,
+    /// Elements of the flat buffers, padded.
+    pub(super) flat: usize,
+    pub(super) device: Device,
+}
+
+/// A reduction's jobs on the device.
+pub(super) struct Table {
+    pub(super) jobs: Memory,
+    pub(super) blocks: Memory,
+    pub(super) count: usize,
+}
+
+impl Machine {
+    pub(super) fn new(programs: Vec<Program>, limits: Limits) -> Result<Self, EngineError> {
+        let device = Device::open()?;
+        let (modules, kernels) = load(&device, &compile::units(&programs))?;
+        let flat = programs.iter().map(|p| p.params).max().unwrap_or(0).next_multiple_of(64);
+        let tokens = capacity(limits.tgt_tokens);
+        let streams = (0..=SIDES).map(|i| Stream::new(if i == 0 { -1 } else { 0 })).collect::<Result<Vec<_>, _>>()?;
+        let positions = programs.iter().flat_map(|p| &p.slots).map(|s| if let Dim::Cache(n) = s.rows { n } else { 0 });
+        let lineage = positions.max().unwrap_or(0) * limits.sequences;
+        let mut machine = Machine {
+            gemms: Gemms::new()?,
+            kernels,
+            _modules: modules,
+            workspaces: streams.iter().map(|_| Memory::new(WORKSPACE)).collect::<Result<_, _>>()?,
+            streams,
+            events: Vec::new(),
+            params: Memory::new(flat * 4)?,
+            grads: Memory::new(flat * 4)?,
+            first: Memory::new(flat * 4)?,
+            second: Memory::new(flat * 4)?,
+            copy: Memory::new(flat * 2)?,
+            input: Memory::new(input::words(&limits, capacity(limits.src_tokens), tokens) * 4)?,
+            ring: Memory::new(RING * 16)?,
+            right: Memory::new(limits.sequences * 4)?,
+            row_loss: Memory::new(tokens * 4)?,
+            row_right: Memory::new(tokens * 4)?,
+            squares: Memory::new(SQUARES * 4)?,
+            top_tokens: Memory::new(tokens * top_k(&programs) * 4)?,
+            top_logprobs: Memory::new(tokens * top_k(&programs) * 4)?,
+            lineages: [Memory::new(lineage * 4)?, Memory::new(lineage * 4)?],
+            slots: Vec::new(),
+            arena: Memory::new(0)?,
+            partials: HashMap::new(),
+            tables: HashMap::new(),
+            programs: Vec::new(),
+            limits,
+            flat,
+            device,
+        };
+        let mut sizes: Vec<usize> = Vec::new();
+        for program in &programs {
+            sizes.resize(sizes.len().max(program.slots.len()), 0);
+            for (size, info) in sizes.iter_mut().zip(&program.slots) {
+                let element = if info.dtype == Dtype::F32 { 4 } else { 2 };
+                *size = (*size).max((machine.most_rows(info.rows) * info.cols * element).next_multiple_of(256));
+            }
+        }
+        machine.arena = Memory::new(sizes.iter().sum())?;
+        let mut at = machine.arena.at;
+        for size in sizes {
+            machine.slots.push(at);
+            at += size as u64;
+        }
+        machine.programs = programs;
+        Ok(machine)
+    }
+
+    /// Rows that a slot has memory for.
+    pub(super) fn most_rows(&self, dim: Dim) -> usize {
+        match dim {
+            Dim::Tokens(Side::Src) => capacity(self.limits.src_tokens),
+            Dim::Tokens(Side::Tgt) => capacity(self.limits.tgt_tokens),
+            Dim::Sequences => self.limits.sequences,
+            Dim::Fixed(n) => n,
+            Dim::Cache(positions) => positions * self.limits.sequences,
+        }
+    }
+
+    /// Where a slot begins on the device.
+    pub(super) fn slot(&self, slot: Slot) -> u64 {
+        self.slots[slot.0 as usize]
+    }
+
+    /// The memory that holds a slot, and the byte at which it begins there.
+    pub(super) fn arena(&self, slot: Slot) -> (&Memory, usize) {
+        (&self.arena, (self.slot(slot) - self.arena.at) as usize)
+    }
+
+    /// How many tokens per lane a decoding program asks for.
+    pub(super) fn top_k(&self) -> usize {
+        top_k(&self.programs)
+    }
+
+    /// The two tables of lineages, which take turns.
+    pub(super) fn lineage(&self) -> (u64, u64) {
+        (self.lineages[0].at, self.lineages[1].at)
+    }
+
+    /// Where the best tokens and their log-probabilities go.
+    pub(super) fn top(&self) -> (u64, u64) {
+        (self.top_tokens.at, self.top_logprobs.at)
+    }
+
+    /// A kernel that was loaded for the programs.
+    pub(super) fn kernel(&self, unit: Unit, name: &'static str) -> Result<Kernel, EngineError> {
+        let missing = || EngineError::Compile(format!("no kernel {name} was compiled for {unit:?}"));
+        self.kernels.get(&(unit.clone(), name)).copied().ok_or_else(missing)
+    }
+
+    /// Event number `i`, made when first asked for.
+    pub(super) fn need_events(&mut self, count: usize) -> Result<(), EngineError> {
+        while self.events.len() < count {
+            self.events.push(Event::new(false)?);
+        }
+        Ok(())
+    }
+
+    /// Waits for everything.
+    pub(super) fn wait(&self) -> Result<(), EngineError> {
+        self.device.enter()?;
+        self.streams[0].wait()
+    }
+}
+
+/// The largest k of the programs' [`Op::TopTokens`].
+fn top_k(programs: &[Program]) -> usize {
+    let k = |op: &Op| if let Op::TopTokens { k, .. } = op { *k } else { 0 };
+    programs.iter().flat_map(|p| &p.ops).map(k).max().unwrap_or(0)
+}
+
+type Loaded = (Vec<Module>, HashMap<(Unit, &'static str), Kernel>);
+
+/// Compiles (or finds in the cache) and loads the units; several at once, since a cold start compiles them all.
+fn load(device: &Device, units: &[Unit]) -> Result<Loaded, EngineError> {
+    let (major, minor) = device.info.capability;
+    let arch = format!("sm_{major}{minor}");
+    let cubins: Vec<Result<Vec<u8>, EngineError>> = std::thread::scope(|scope| {
+        let threads: Vec<_> = units.iter().map(|unit| scope.spawn(|| compile::cached(unit, &arch, false))).collect();
+        let died = || EngineError::Compile("the compiler's thread died".into());
+        threads.into_iter().map(|t| t.join().unwrap_or_else(|_| Err(died()))).collect()
+    });
+    let (mut modules, mut kernels) = (Vec::new(), HashMap::new());
+    for (unit, cubin) in units.iter().zip(cubins) {
+        let module = match Module::load(&cubin?) {
+            Ok(module) => module,
+            Err(_) => Module::load(&compile::cached(unit, &arch, true)?)?,
+        };
+        let names = KERNELS.iter().find(|(file, _)| *file == unit.file).map_or(&[][..], |(_, names)| names);
+        for name in names {
+            let shared = shared_bytes(unit, name, device.shared_limit);
+            if shared > device.shared_limit {
+                return Err(EngineError::Compile(format!(
+                    "{name} of {unit:?} needs {shared} bytes of shared memory, the device has {}",
+                    device.shared_limit
+                )));
+            }
+            kernels.insert((unit.clone(), *name), module.kernel(name, shared)?);
+        }
+        modules.push(module);
+    }
+    Ok((modules, kernels))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::capacity;
+
+    #[test]
+    fn capacities_are_few_and_close() {
+        assert_eq!([0, 1, 64, 65, 2049, 11_300].map(capacity), [64, 64, 64, 128, 2176, 11_520]);
+    }
+}

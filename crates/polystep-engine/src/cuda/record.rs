@@ -1,0 +1,326 @@
+//! Turns launches into nodes of a graph: prepares what they need, places them on streams, or times them one by one.
+//!
+//! A program is lowered twice before its first run: once to *prepare* (plans, partial sums and job tables are allocated,
+//! nothing runs), once to *capture*. Both passes walk the same code, so they cannot disagree about what is needed.
+
+use std::collections::HashMap;
+
+use super::compile::Unit;
+use super::driver::{Args, Event, Graph, Kernel, Memory, Shape};
+use super::gemm::{Gemm, Operands};
+use super::input::Layout;
+use super::machine::{Machine, SIDES, Table};
+use super::schedule::{Lane, Res, Schedule};
+use crate::{Dim, EngineError, Param, Program, Side, Slot, View};
+
+/// What lowering is for.
+pub(super) enum Mode {
+    Prepare,
+    Capture(Schedule),
+    /// Label and microseconds of each launch.
+    Profile(Vec<(String, f64)>),
+}
+
+pub(super) enum Work {
+    Kernel(Kernel, Shape, Args),
+    Gemm(Gemm, Operands),
+}
+
+/// Column sums of some columns of a slot that an op has left as partial sums.
+#[derive(Clone, Copy)]
+pub(super) struct Columns {
+    pub(super) col: usize,
+    pub(super) width: usize,
+    pub(super) from: u64,
+    pub(super) count: usize,
+    pub(super) stride: usize,
+    pub(super) res: Res,
+}
+
+struct Job {
+    from: u64,
+    to: usize,
+    count: usize,
+    stride: usize,
+    len: usize,
+    add: bool,
+    read: Res,
+    write: Res,
+}
+
+/// One lowering of one program for one pair of capacities.
+pub(super) struct Recorder<'a> {
+    pub(super) machine: &'a mut Machine,
+    pub(super) program: usize,
+    pub(super) rows: [usize; 2],
+    pub(super) layout: Layout,
+    pub(super) op: usize,
+    mode: Mode,
+    columns: HashMap<Slot, Vec<Columns>>,
+    jobs: Vec<Job>,
+    flushes: usize,
+}
+
+impl<'a> Recorder<'a> {
+    pub(super) fn new(machine: &'a mut Machine, program: usize, rows: [usize; 2], mode: Mode) -> Self {
+        let layout = Layout::new(&machine.limits, rows[0], rows[1]);
+        Recorder {
+            machine,
+            program,
+            rows,
+            layout,
+            op: 0,
+            mode,
+            columns: HashMap::new(),
+            jobs: Vec::new(),
+            flushes: 0,
+        }
+    }
+
+    /// Lowers every op, adds up what is left, ends the capture. Returns the graph (capture) or the timings (profile).
+    pub(super) fn finish(mut self) -> Result<(Option<Graph>, Vec<(String, f64)>), EngineError> {
+        let ops = std::mem::take(&mut self.machine.programs[self.program].ops);
+        let lowered = self.all(&ops);
+        self.machine.programs[self.program].ops = ops;
+        if let Mode::Capture(_) = self.mode {
+            let graph = self.machine.streams[0].end_capture();
+            lowered?;
+            return Ok((Some(graph?), Vec::new()));
+        }
+        lowered?;
+        match self.mode {
+            Mode::Profile(times) => Ok((None, times)),
+            _ => Ok((None, Vec::new())),
+        }
+    }
+
+    fn all(&mut self, ops: &[crate::Op]) -> Result<(), EngineError> {
+        if let Mode::Capture(_) = self.mode {
+            self.machine.need_events(1)?;
+            self.machine.streams[0].begin_capture()?;
+            self.machine.events[0].record(&self.machine.streams[0])?;
+        }
+        for (i, op) in ops.iter().enumerate() {
+            self.op = i;
+            self.lower(op)?;
+        }
+        self.flush(Lane::Main)?;
+        self.join()
+    }
+
+    pub(super) fn info(&self) -> &Program {
+        &self.machine.programs[self.program]
+    }
+
+    pub(super) fn at(&self, slot: Slot) -> u64 {
+        self.machine.slot(slot)
+    }
+
+    pub(super) fn cols(&self, slot: Slot) -> usize {
+        self.info().info(slot).cols
+    }
+
+    /// Where a view of bf16 values begins.
+    pub(super) fn view(&self, view: View) -> u64 {
+        self.at(view.slot) + 2 * view.col as u64
+    }
+
+    /// Rows of a slot in this graph.
+    pub(super) fn rows_of(&self, slot: Slot) -> usize {
+        match self.info().info(slot).rows {
+            Dim::Tokens(Side::Src) => self.rows[0],
+            Dim::Tokens(Side::Tgt) => self.rows[1],
+            other => self.machine.most_rows(other),
+        }
+    }
+
+    /// 0 source, 1 target, −1 for slots all of whose rows are real.
+    pub(super) fn side_of(&self, slot: Slot) -> i32 {
+        match self.info().info(slot).rows {
+            Dim::Tokens(side) => side as i32,
+            _ => -1,
+        }
+    }
+
+    pub(super) fn input(&self, word: usize) -> u64 {
+        self.machine.input.at + 4 * word as u64
+    }
+
+    pub(super) fn param(&self, param: Param) -> u64 {
+        self.machine.params.at + 4 * param.offset as u64
+    }
+
+    pub(super) fn copy(&self, param: Param) -> u64 {
+        self.machine.copy.at + 2 * param.offset as u64
+    }
+
+    pub(super) fn grad(&self, param: Param) -> u64 {
+        self.machine.grads.at + 4 * param.offset as u64
+    }
+
+    /// Memory for partial sums of this op, the same in every graph of the program.
+    pub(super) fn partial(&mut self, which: u8, floats: usize) -> Result<u64, EngineError> {
+        let key = (self.program, self.op, which);
+        if let Some(memory) = self.machine.partials.get(&key) {
+            return Ok(memory.at);
+        }
+        let memory = Memory::new(floats * 4)?;
+        let at = memory.at;
+        self.machine.partials.insert(key, memory);
+        Ok(at)
+    }
+
+    /// Blocks that share the rows of a side out among themselves: from the limits, so that every graph leaves as many sums.
+    pub(super) fn blocks(&self, slot: Slot, rows_each: usize, most: usize) -> usize {
+        let rows = self.machine.most_rows(self.info().info(slot).rows);
+        rows.div_ceil(rows_each).clamp(1, most * self.machine.device.info.processors)
+    }
+
+    /// Says that a slot now holds something else: column sums of its old contents no longer count.
+    pub(super) fn overwritten(&mut self, slot: Slot) {
+        self.columns.remove(&slot);
+    }
+
+    /// Says that column sums of a slot were left as partial sums.
+    pub(super) fn summed(&mut self, slot: Slot, columns: Columns) {
+        self.columns.entry(slot).or_default().push(columns);
+    }
+
+    /// The same for some columns of a slot, the others keeping their sums.
+    pub(super) fn summed_part(&mut self, slot: Slot, columns: Columns) {
+        let all = self.columns.entry(slot).or_default();
+        all.retain(|c| c.col + c.width <= columns.col || c.col >= columns.col + columns.width);
+        all.push(columns);
+    }
+
+    /// Uses column sums left by the op that wrote `dy` as the gradient of `bias`, if they cover it.
+    pub(super) fn bias_from_columns(&mut self, dy: View, bias: Param) -> Result<bool, EngineError> {
+        let (begin, end) = (dy.col, dy.col + bias.len());
+        let mut pieces: Vec<Columns> = self.columns.get(&dy.slot).cloned().unwrap_or_default();
+        pieces.retain(|c| c.col < end && c.col + c.width > begin);
+        if pieces.iter().any(|c| c.col < begin || c.col + c.width > end)
+            || pieces.iter().map(|c| c.width).sum::<usize>() != bias.len()
+        {
+            return Ok(false);
+        }
+        for c in pieces {
+            let part = Param { offset: bias.offset + c.col - begin, rows: 1, cols: c.width };
+            self.reduce(c.from, c.count, c.stride, part, false, c.res, Res::Grad(bias.offset))?;
+        }
+        Ok(true)
+    }
+
+    /// Has partial sums added up into (a part of) a gradient, later, together with others.
+    pub(super) fn reduce(
+        &mut self,
+        from: u64,
+        count: usize,
+        stride: usize,
+        to: Param,
+        add: bool,
+        read: Res,
+        write: Res,
+    ) -> Result<(), EngineError> {
+        if self.jobs.iter().any(|job| job.to == to.offset) {
+            self.flush(Lane::Side)?; // two jobs of one launch must not add to one number
+        }
+        self.jobs.push(Job { from, to: to.offset, count, stride, len: to.len(), add, read, write });
+        Ok(())
+    }
+
+    /// Launches the pending reductions.
+    pub(super) fn flush(&mut self, lane: Lane) -> Result<(), EngineError> {
+        if self.jobs.is_empty() {
+            return Ok(());
+        }
+        let jobs = std::mem::take(&mut self.jobs);
+        let key = (self.program, self.flushes);
+        self.flushes += 1;
+        if !self.machine.tables.contains_key(&key) {
+            let mut rows: Vec<u64> = Vec::new();
+            let mut blocks: Vec<[i32; 2]> = Vec::new();
+            for (i, job) in jobs.iter().enumerate() {
+                let pair = |a: usize, b: usize| a as u64 | (b as u64) << 32;
+                rows.extend([job.from, self.machine.grads.at + 4 * job.to as u64]);
+                rows.extend([pair(job.count, job.stride), pair(job.len, usize::from(job.add))]);
+                blocks.extend((0..job.len).step_by(32).map(|col| [i as i32, col as i32]));
+            }
+            let table = Table { jobs: Memory::of(&rows)?, blocks: Memory::of(&blocks)?, count: blocks.len() };
+            self.machine.tables.insert(key, table);
+        }
+        let table = &self.machine.tables[&key];
+        let shape = Shape { grid: (table.count, 1, 1), block: (32, 8), shared: 0 };
+        let args = Args::default().ptr(table.jobs.at).ptr(table.blocks.at);
+        let reads: Vec<Res> = jobs.iter().map(|job| job.read).collect();
+        let writes: Vec<Res> = jobs.iter().map(|job| job.write).collect();
+        let kernel = self.machine.kernel(Unit::new("optimiser.cu", &[]), "reduce")?;
+        self.submit("reduce", lane, &reads, &writes, Work::Kernel(kernel, shape, args))
+    }
+
+    /// The main stream waits for all others.
+    pub(super) fn join(&mut self) -> Result<(), EngineError> {
+        if let Mode::Capture(schedule) = &mut self.mode {
+            for node in schedule.join() {
+                self.machine.streams[0].after(&self.machine.events[node])?;
+            }
+        }
+        Ok(())
+    }
+
+    fn work(machine: &Machine, work: &Work, stream: usize) -> Result<(), EngineError> {
+        let to = &machine.streams[stream];
+        match work {
+            Work::Kernel(kernel, shape, args) => kernel.launch(*shape, args, to),
+            Work::Gemm(gemm, at) => machine.gemms.run(gemm, at, &machine.workspaces[stream], to),
+        }
+    }
+
+    /// One launch: prepared, captured or timed.
+    pub(super) fn submit(&mut self, label: &str, lane: Lane, reads: &[Res], writes: &[Res], work: Work) -> Result<(), EngineError> {
+        match &mut self.mode {
+            Mode::Prepare => {
+                if let Work::Gemm(gemm, at) = &work {
+                    self.machine.gemms.prepare(gemm, at)?;
+                }
+                Ok(())
+            }
+            Mode::Capture(schedule) => {
+                let place = schedule.place(lane, reads, writes);
+                self.machine.need_events(place.node + 1)?;
+                let stream = &self.machine.streams[place.stream];
+                for node in place.waits {
+                    stream.after(&self.machine.events[node])?;
+                }
+                Self::work(self.machine, &work, place.stream)?;
+                self.machine.events[place.node].record(stream)
+            }
+            Mode::Profile(times) => {
+                times.push((label.into(), time(self.machine, &work)?));
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Microseconds of one launch, from a graph of many of the same.
+fn time(machine: &Machine, work: &Work) -> Result<f64, EngineError> {
+    const REPEAT: usize = 20;
+    let stream = &machine.streams[0];
+    stream.begin_capture()?;
+    let captured = (0..REPEAT).try_for_each(|_| Recorder::work(machine, work, 0));
+    let graph = stream.end_capture();
+    captured?;
+    let graph = graph?;
+    let (begin, end) = (Event::new(true)?, Event::new(true)?);
+    graph.launch(stream)?;
+    begin.record(stream)?;
+    graph.launch(stream)?;
+    end.record(stream)?;
+    end.wait()?;
+    Ok(begin.microseconds(&end)? / REPEAT as f64)
+}
+
+/// The schedule that a capture starts with.
+pub(super) fn schedule() -> Schedule {
+    Schedule::new(SIDES)
+}

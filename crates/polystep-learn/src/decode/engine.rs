@@ -1,0 +1,101 @@
+//! A trained model as a [`Stepper`], on any device: two programs that share the encoder's keys and values.
+
+use super::{Capacity, Lane, Stepper, TopTokens};
+use crate::model::{DecodingPrograms, Layout, ModelConfig, decoding_programs};
+use polystep_core::token::EOS;
+use polystep_engine::{Batch, EngineError, Executor, Limits, Program, Scalars};
+
+/// Best tokens per lane that a step reports: what a beam of five needs.
+const K: usize = 6;
+
+const ENCODE: usize = 0;
+const STEP: usize = 1;
+
+/// A model on a device, ready to decode.
+pub struct EngineStepper<'a> {
+    executor: Box<dyn Executor + 'a>,
+    positions: usize,
+    batch: Batch,
+}
+
+impl<'a> EngineStepper<'a> {
+    /// Makes the programs, has `make` build an executor for them, and gives it the parameters. `lanes` is how many hypotheses
+    /// are extended at once.
+    pub fn new(
+        config: &ModelConfig,
+        layout: &Layout,
+        params: &[f32],
+        lanes: usize,
+        make: impl FnOnce(Vec<Program>, Limits) -> Result<Box<dyn Executor + 'a>, EngineError>,
+    ) -> Result<Self, EngineError> {
+        let positions = config.max_positions;
+        let DecodingPrograms { encode, step } = decoding_programs(config, layout, positions, K);
+        // Sources are about 50 tokens; a group of longer ones is a smaller group.
+        let src_tokens = (lanes * 96).max(config.max_positions);
+        let limits = Limits { sequences: lanes, src_tokens, tgt_tokens: lanes };
+        let mut executor = make(vec![encode, step], limits)?;
+        executor.set_params(params)?;
+        Ok(EngineStepper { executor, positions, batch: Batch::default() })
+    }
+
+    /// For people.
+    pub fn device(&self) -> String {
+        self.executor.device()
+    }
+
+    fn run(&mut self, program: usize) -> Result<(), EngineError> {
+        self.executor.run(program, &self.batch, &Scalars { lr: 0.0, step: 1, seed: 0 })
+    }
+}
+
+impl Stepper for EngineStepper<'_> {
+    fn capacity(&self) -> Capacity {
+        let limits = self.executor.limits();
+        Capacity { lanes: limits.sequences, tokens: limits.src_tokens }
+    }
+
+    fn max_tokens(&self) -> usize {
+        self.positions
+    }
+
+    fn begin(&mut self, sources: &[&[u8]]) -> Result<(), EngineError> {
+        self.batch.clear();
+        for source in sources {
+            let ids = source.iter().copied().chain([EOS]).map(i32::from);
+            self.batch.src.push(ids);
+        }
+        self.run(ENCODE)
+    }
+
+    fn step(&mut self, position: usize, lanes: &[Lane], k: usize, out: &mut TopTokens) -> Result<(), EngineError> {
+        assert!(k <= K, "a step reports at most {K} tokens per lane");
+        let batch = &mut self.batch;
+        batch.clear();
+        for lane in lanes {
+            batch.tgt.ids.push(i32::from(lane.token));
+            batch.tgt.pos.push(position as i32);
+            batch.tgt.cu.push(batch.tgt.ids.len() as i32);
+            batch.lanes.parents.push(lane.parent as i32);
+            batch.lanes.sources.push(lane.source as i32);
+        }
+        batch.lanes.position = position;
+        self.run(STEP)?;
+        self.executor.results()?;
+        self.executor.top(&mut out.tokens, &mut out.logprobs)?;
+        if k < K {
+            keep_first(&mut out.tokens, K, k);
+            keep_first(&mut out.logprobs, K, k);
+        }
+        out.k = k;
+        Ok(())
+    }
+}
+
+/// Of each row of `width`, the first `keep`.
+fn keep_first<T: Copy>(rows: &mut Vec<T>, width: usize, keep: usize) {
+    let lanes = rows.len() / width;
+    for lane in 0..lanes {
+        rows.copy_within(lane * width..lane * width + keep, lane * keep);
+    }
+    rows.truncate(lanes * keep);
+}

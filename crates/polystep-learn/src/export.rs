@@ -1,0 +1,170 @@
+//! A model as a Hugging Face folder that `transformers` loads without custom code: BART for post-norm, mBART for pre-norm.
+//!
+//! Five files: config.json, generation_config.json, tokenizer.json, tokenizer_config.json, model.safetensors; and a model card.
+//! The decision a reader would get wrong: our decoder starts from `<s>` (1). `generate` reads that from the config, but mBART's
+//! own `labels` shift starts from the last label instead, so a caller who trains on must pass `decoder_input_ids`; the card
+//! says so. Weights are F32, since transformers 5 loads in the type that the config names.
+
+use crate::model::{Layout, ModelConfig};
+use polystep_core::notation::Notation;
+use polystep_core::token::{self, VOCABULARY};
+use polystep_engine::{Activation, NormOrder};
+use safetensors::{Dtype, serialize_to_file, tensor::TensorView};
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// What can go wrong while writing.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    /// A file that cannot be written.
+    #[error("{path} cannot be written: {source}")]
+    Io {
+        /// Which.
+        path: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The weights cannot be written.
+    #[error("model.safetensors cannot be written: {0}")]
+    Weights(#[from] safetensors::SafeTensorError),
+}
+
+/// Writes the folder. `card` becomes README.md.
+pub fn write_folder(
+    folder: &Path,
+    config: &ModelConfig,
+    layout: &Layout,
+    params: &[f32],
+    notation: Notation,
+    card: &str,
+) -> Result<(), ExportError> {
+    let io = |path: &Path| {
+        let path = path.display().to_string();
+        move |source| ExportError::Io { path, source }
+    };
+    std::fs::create_dir_all(folder).map_err(io(folder))?;
+    let pretty = |value: Value| serde_json::to_string_pretty(&value).expect("plain JSON") + "\n";
+    for (name, text) in [
+        ("config.json", pretty(model_json(config))),
+        ("generation_config.json", pretty(generation_json(config))),
+        ("tokenizer.json", pretty(tokenizer_json(notation))),
+        ("tokenizer_config.json", pretty(tokenizer_config_json(config))),
+        ("README.md", card.to_owned()),
+    ] {
+        let path = folder.join(name);
+        std::fs::write(&path, text).map_err(io(&path))?;
+    }
+    let bytes: Vec<Vec<u8>> = layout
+        .names()
+        .iter()
+        .map(|p| params[p.offset..][..p.len()].iter().flat_map(|x| x.to_le_bytes()).collect())
+        .collect();
+    let tensors = layout
+        .names()
+        .iter()
+        .zip(&bytes)
+        .map(|(p, data)| Ok((p.name.clone(), TensorView::new(Dtype::F32, p.shape.clone(), data)?)))
+        .collect::<Result<Vec<_>, safetensors::SafeTensorError>>()?;
+    let format = [("format".to_owned(), "pt".to_owned())].into_iter().collect();
+    serialize_to_file(tensors, Some(format), &folder.join("model.safetensors"))?;
+    Ok(())
+}
+
+fn model_json(config: &ModelConfig) -> Value {
+    let (architecture, kind, pre) = match config.norm {
+        NormOrder::Post => ("BartForConditionalGeneration", "bart", false),
+        NormOrder::Pre => ("MBartForConditionalGeneration", "mbart", true),
+    };
+    let activation = match config.activation {
+        Activation::Relu => "relu",
+        Activation::Gelu => "gelu",
+    };
+    json!({
+        "architectures": [architecture], "model_type": kind, "is_encoder_decoder": true,
+        "vocab_size": VOCABULARY, "d_model": config.d,
+        "encoder_layers": config.layers, "decoder_layers": config.layers,
+        "encoder_attention_heads": config.heads, "decoder_attention_heads": config.heads,
+        "encoder_ffn_dim": config.ffn, "decoder_ffn_dim": config.ffn,
+        "max_position_embeddings": config.max_positions, "activation_function": activation,
+        "scale_embedding": config.scale_embedding, "dropout": config.dropout,
+        "attention_dropout": 0.0, "activation_dropout": 0.0, "init_std": config.init_std,
+        "tie_word_embeddings": true, "use_cache": true,
+        "pad_token_id": token::PAD, "bos_token_id": token::BOS, "eos_token_id": token::EOS,
+        "decoder_start_token_id": token::BOS, "forced_eos_token_id": null,
+        "normalize_before": pre, "normalize_embedding": true, "torch_dtype": "float32",
+    })
+}
+
+fn generation_json(config: &ModelConfig) -> Value {
+    json!({
+        "pad_token_id": token::PAD, "bos_token_id": token::BOS, "eos_token_id": token::EOS,
+        "decoder_start_token_id": token::BOS, "max_new_tokens": config.max_positions - 1,
+        "num_beams": 1, "do_sample": false, "use_cache": true,
+    })
+}
+
+fn tokenizer_config_json(config: &ModelConfig) -> Value {
+    json!({
+        "tokenizer_class": "PreTrainedTokenizerFast", "pad_token": "<pad>", "bos_token": "<s>", "eos_token": "</s>",
+        "unk_token": "<unk>", "model_max_length": config.max_positions, "padding_side": "right",
+        "clean_up_tokenization_spaces": false, "model_input_names": ["input_ids", "attention_mask"],
+    })
+}
+
+/// A word-level vocabulary behind a regular expression that cuts text into our tokens, longest first; `*FAC` is `*`, `FAC`.
+fn tokenizer_json(notation: Notation) -> Value {
+    let vocabulary: serde_json::Map<String, Value> =
+        (0..VOCABULARY as u8).map(|id| (token::name(id).to_owned(), json!(id))).collect();
+    let special: Vec<Value> = [token::PAD, token::BOS, token::EOS, token::UNK]
+        .map(|id| {
+            json!({"id": id, "content": token::name(id), "single_word": false, "lstrip": false, "rstrip": false,
+                   "normalized": false, "special": true})
+        })
+        .to_vec();
+    let eos = token::name(token::EOS);
+    let decoder = match notation {
+        Notation::Infix => json!({"type": "Fuse"}),
+        Notation::Prefix => Value::Null,
+    };
+    json!({
+        "version": "1.0", "truncation": null, "padding": null, "normalizer": null, "added_tokens": special,
+        "pre_tokenizer": {"type": "Sequence", "pretokenizers": [
+            {"type": "WhitespaceSplit"},
+            {"type": "Split", "behavior": "Isolated", "invert": false, "pattern": {"Regex":
+                r"INT\+|\+P|\*F(?!AC)|MARK|FAC|MUL|SUM|END|x[1-8]|<[0-9]+>|[0-9+*^()\[\]$#]"}}]},
+        "post_processor": {"type": "TemplateProcessing",
+            "single": [{"Sequence": {"id": "A", "type_id": 0}}, {"SpecialToken": {"id": eos, "type_id": 0}}],
+            "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 0}},
+                     {"SpecialToken": {"id": eos, "type_id": 0}}],
+            "special_tokens": {eos: {"id": eos, "ids": [token::EOS], "tokens": [eos]}}},
+        "decoder": decoder,
+        "model": {"type": "WordLevel", "unk_token": "<unk>", "vocab": vocabulary},
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Size, initial_params};
+
+    #[test]
+    fn the_folder_holds_every_tensor_under_its_name() {
+        let config = ModelConfig { d: 64, layers: 1, heads: 4, ffn: 128, max_positions: 32, ..ModelConfig::of_size(Size::S) };
+        let layout = Layout::new(&config);
+        let params = initial_params(&config, &layout, 3);
+        let folder = tempfile::tempdir().unwrap();
+        write_folder(folder.path(), &config, &layout, &params, Notation::Infix, "# A model\n").unwrap();
+        let bytes = std::fs::read(folder.path().join("model.safetensors")).unwrap();
+        let read = safetensors::SafeTensors::deserialize(&bytes).unwrap();
+        assert_eq!(read.len(), layout.names().len());
+        for p in layout.names() {
+            let tensor = read.tensor(&p.name).unwrap();
+            assert_eq!(tensor.shape(), p.shape, "{}", p.name);
+            assert_eq!(tensor.data()[..4], params[p.offset].to_le_bytes());
+        }
+        let json: Value = serde_json::from_slice(&std::fs::read(folder.path().join("config.json")).unwrap()).unwrap();
+        assert_eq!(json["model_type"], "mbart");
+        let json: Value = serde_json::from_slice(&std::fs::read(folder.path().join("tokenizer.json")).unwrap()).unwrap();
+        assert_eq!(json["model"]["vocab"].as_object().unwrap().len(), VOCABULARY);
+    }
+}
