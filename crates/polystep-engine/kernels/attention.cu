@@ -1,16 +1,19 @@
 // Attention over packed sequences, forward, in flash style: 64 queries at a time (16 per warp) over tiles of 64 keys, so
 // that shared memory does not depend on the length. Grid (heads, sequences, splits); the query tiles of a sequence
 // are dealt out over the splits. Work is skipped in steps of 16 rows and 16 keys: sequences of 44 tokens are common.
-// Rows past the batch are not written; they keep older, finite values.
+// Rows past the batch are set to zero: their memory may hold anything, and weight gradients multiply them by zero.
 #include "mma.cuh"
 
 #define NONE __int_as_float(0xff800000)
 
 extern "C" __global__ void __launch_bounds__(128)
 attention(const u16* q, const u16* k, const u16* v, int ldq, int ldk, int ldv, u16* out, float* lse, const Header* head,
-          const int* cu_q, const int* cu_k, int causal) {
+          const int* cu_q, const int* cu_k, int side_q, int rows_q, int causal) {
     extern __shared__ __align__(16) u16 smem[];
     int h = blockIdx.x, s = blockIdx.y, heads = gridDim.x;
+    for (int r = head->tokens[side_q] + s + blockIdx.z * gridDim.y; r < rows_q; r += gridDim.y * gridDim.z)
+        for (int c = threadIdx.x; c < HD / 2; c += 128)
+            reinterpret_cast<unsigned*>(out + ((size_t)r * heads + h) * HD)[c] = 0;
     if (s >= head->sequences) return;
     int q0 = cu_q[s], lq = cu_q[s + 1] - q0, k0 = cu_k[s], lk = cu_k[s + 1] - k0;
     int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, group = lane >> 2, pair = lane & 3;

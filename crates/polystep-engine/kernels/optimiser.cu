@@ -76,7 +76,7 @@ adam(const float4* grad, float4* param, float4* first, float4* second, uint2* co
     float sum = 0.f;
     for (int i = threadIdx.x; i < partials; i += 256) sum += partial[i];
     float norm = sqrtf(block_sum(sum));
-    float scale = clip > 0.f && norm > clip ? clip / norm : 1.f;
+    float scale = clip > 0.f && norm > clip ? clip / (norm + 1e-6f) : 1.f;
     if (blockIdx.x == 0 && threadIdx.x == 0) ring[head->result].grad_norm = norm;
     for (int i = blockIdx.x * 256 + threadIdx.x; i < groups; i += gridDim.x * 256) {
         float4 g = grad[i] * scale, p = param[i], m = first[i], v = second[i];

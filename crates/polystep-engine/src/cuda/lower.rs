@@ -377,6 +377,8 @@ impl Recorder<'_> {
             .ptr(self.input(0))
             .ptr(self.input(self.layout.cu[*queries as usize]))
             .ptr(self.input(self.layout.cu[*keys as usize]))
+            .int(*queries as i32)
+            .int(self.rows[*queries as usize])
             .int(i32::from(*causal));
         let kernel = self.machine.kernel(Unit::new("attention.cu", &[("HD", *head_dim)]), "attention")?;
         let grid = (*heads, self.machine.limits.sequences.max(1), self.splits(*heads));
