@@ -1,4 +1,24 @@
-//! Transformers that learn to simplify polynomials: the model, its training and its decoding.
+//! Transformers that learn proofs: the model as a program, the data as a row of batches, and the training between them.
+//!
+//! `config` (a run's TOML) → `feed` (batches) → `model` (programs) → `train` (the loop) → `checkpoint`, `weights`, `log`.
+//! Nothing here computes a tensor: the programs run on an executor of `polystep-engine`, on the CPU or on CUDA.
 
+pub mod checkpoint;
+pub mod config;
 pub mod decode;
+mod error;
+pub mod feed;
+mod files;
+pub mod log;
 pub mod model;
+mod tensors;
+pub mod train;
+pub mod weights;
+
+pub use error::LearnError;
+
+/// The commit this was built from, or `unknown`.
+pub const COMMIT: &str = match option_env!("POLYSTEP_COMMIT") {
+    Some(commit) => commit,
+    None => "unknown",
+};

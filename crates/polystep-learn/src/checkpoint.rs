@@ -1,0 +1,269 @@
+//! A checkpoint: all that a run needs to continue bit for bit. Weights, Adam's moments, and the [`State`] around them; no
+//! data buffer, since data is a function of its position, and no random state, since every stream is keyed.
+//!
+//! `checkpoints/step-NNNNNNNNN.safetensors` are the last two; `best-NNNNNNNNN.safetensors` are weights only. The best weights
+//! are written just before the first checkpoint that refers to them, so any checkpoint on the disk finds its best.
+
+use std::path::{Path, PathBuf};
+
+use polystep_engine::Limits;
+use safetensors::Dtype;
+use serde::{Deserialize, Serialize};
+
+use crate::LearnError;
+use crate::feed::{Counts, Position};
+use crate::tensors::{Metadata, Tensor, TensorFile, floats, save};
+use crate::train::{Best, Window};
+
+/// What a run knows beside its numbers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct State {
+    /// Optimiser steps done.
+    pub step: u64,
+    /// Examples seen.
+    pub examples: u64,
+    /// The next example.
+    pub position: Position,
+    /// The seed of data, dropout and first weights.
+    pub seed: u64,
+    /// Proofs drawn, rejected and too long, up to the position.
+    pub counts: Counts,
+    /// Seconds of training over all sessions: what a budget in minutes and its schedule are measured by.
+    pub seconds: f64,
+    /// The best validation.
+    pub best: Option<Best>,
+    /// Examples seen at the last validation.
+    pub validated: u64,
+    /// The steps since the last line of the log.
+    pub window: Window,
+    /// The largest batch, on which the cutting of batches depends.
+    pub limits: SavedLimits,
+}
+
+/// [`Limits`] as they are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SavedLimits {
+    /// Sequences in a batch.
+    pub sequences: usize,
+    /// Source tokens in a batch.
+    pub src_tokens: usize,
+    /// Target tokens in a batch.
+    pub tgt_tokens: usize,
+}
+
+impl From<Limits> for SavedLimits {
+    fn from(l: Limits) -> Self {
+        SavedLimits { sequences: l.sequences, src_tokens: l.src_tokens, tgt_tokens: l.tgt_tokens }
+    }
+}
+
+impl From<SavedLimits> for Limits {
+    fn from(l: SavedLimits) -> Self {
+        Limits { sequences: l.sequences, src_tokens: l.src_tokens, tgt_tokens: l.tgt_tokens }
+    }
+}
+
+/// Everything.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Checkpoint {
+    /// The state of the run.
+    pub state: State,
+    /// The flat parameters.
+    pub params: Vec<f32>,
+    /// Adam's first moment.
+    pub first: Vec<f32>,
+    /// Adam's second moment.
+    pub second: Vec<f32>,
+}
+
+impl Checkpoint {
+    /// Writes it, or nothing.
+    pub fn save(&self, path: &Path) -> Result<(), LearnError> {
+        let state = serde_json::to_string(&self.state).map_err(|e| LearnError::Data(e.to_string()))?;
+        let metadata = Metadata::from([("state".into(), state), ("polystep".into(), env!("CARGO_PKG_VERSION").into())]);
+        let shape = [self.params.len()];
+        let tensor = |name, values| Tensor { name, dtype: "F32", shape: &shape, bytes: bytemuck::cast_slice(values) };
+        let tensors =
+            [tensor("first", &self.first), tensor("params", &self.params), tensor("second", &self.second)];
+        save(path, metadata, &tensors)
+    }
+
+    /// Reads it and checks every byte; `params` is the length that the model wants.
+    pub fn load(path: &Path, params: usize) -> Result<Self, LearnError> {
+        let file = TensorFile::read(path, true)?;
+        let damaged = |why: &str| LearnError::Damaged { path: path.into(), why: why.into(), help: String::new() };
+        let state = file.metadata().get("state").ok_or_else(|| damaged("it holds no state"))?;
+        let state: State = serde_json::from_str(state).map_err(|e| damaged(&format!("its state: {e}")))?;
+        let tensors = file.tensors();
+        let read = |name: &str| -> Result<Vec<f32>, LearnError> {
+            let tensor = tensors.tensor(name).map_err(|_| damaged(&format!("it holds no {name}")))?;
+            let values = Some(tensor.dtype()).filter(|&t| t == Dtype::F32).and_then(|t| floats(t, tensor.data()));
+            let values = values.ok_or_else(|| damaged(&format!("{name} is not F32")))?;
+            if values.len() != params {
+                let why = format!("its model has {} numbers where this one has {params}", values.len());
+                return Err(LearnError::Mismatch { path: path.into(), why });
+            }
+            Ok(values)
+        };
+        Ok(Checkpoint { params: read("params")?, first: read("first")?, second: read("second")?, state })
+    }
+}
+
+/// The folder `checkpoints/` of a run.
+#[derive(Clone, Debug)]
+pub struct Checkpoints {
+    folder: PathBuf,
+}
+
+impl Checkpoints {
+    /// The folder under a run's folder, made if it is not there.
+    pub fn open(run: &Path) -> Result<Self, LearnError> {
+        let folder = run.join("checkpoints");
+        std::fs::create_dir_all(&folder).map_err(|e| LearnError::file("cannot make", &folder, e))?;
+        Ok(Checkpoints { folder })
+    }
+
+    /// Where the checkpoint of a step lies.
+    pub fn path(&self, step: u64) -> PathBuf {
+        self.folder.join(format!("step-{step:09}.safetensors"))
+    }
+
+    /// Where the best weights, found at a step, lie.
+    pub fn best_path(&self, step: u64) -> PathBuf {
+        self.folder.join(format!("best-{step:09}.safetensors"))
+    }
+
+    /// Steps of the checkpoints there are, ascending.
+    pub fn steps(&self) -> Result<Vec<u64>, LearnError> {
+        self.list("step-")
+    }
+
+    /// The newest checkpoint; none if there is no checkpoint at all. A damaged one is an error that names the one before
+    /// it, never skipped in silence.
+    pub fn newest(&self, params: usize) -> Result<Option<Checkpoint>, LearnError> {
+        let steps = self.steps()?;
+        let Some(&last) = steps.last() else { return Ok(None) };
+        Checkpoint::load(&self.path(last), params).map(Some).map_err(|error| match error {
+            LearnError::Damaged { path, why, .. } => {
+                let help = match steps.len().checked_sub(2).map(|i| steps[i]) {
+                    Some(step) => format!(": remove it to resume from step {step}"),
+                    None => ": no other checkpoint is left, so the run must be started anew".into(),
+                };
+                LearnError::Damaged { path, why, help }
+            }
+            other => other,
+        })
+    }
+
+    /// Removes all but the two newest checkpoints and the best weights that these two refer to.
+    pub fn tidy(&self) -> Result<(), LearnError> {
+        let steps = self.steps()?;
+        let kept = &steps[steps.len().saturating_sub(2)..];
+        for &step in &steps[..steps.len() - kept.len()] {
+            self.remove(&self.path(step))?;
+        }
+        let bests = self.list("best-")?;
+        for &best in &bests {
+            // Each checkpoint refers to the newest best that is not newer than itself.
+            let wanted = kept.iter().any(|&step| bests.iter().rfind(|&&b| b <= step) == Some(&best));
+            if !wanted {
+                self.remove(&self.best_path(best))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn remove(&self, path: &Path) -> Result<(), LearnError> {
+        std::fs::remove_file(path).map_err(|e| LearnError::file("cannot remove", path, e))
+    }
+
+    fn list(&self, prefix: &str) -> Result<Vec<u64>, LearnError> {
+        let failed = |e| LearnError::file("cannot read", &self.folder, e);
+        let mut steps = Vec::new();
+        for entry in std::fs::read_dir(&self.folder).map_err(failed)? {
+            let name = entry.map_err(failed)?.file_name();
+            let name = name.to_string_lossy();
+            let number = name.strip_prefix(prefix).and_then(|n| n.strip_suffix(".safetensors"));
+            steps.extend(number.and_then(|n| n.parse::<u64>().ok()));
+        }
+        steps.sort_unstable();
+        Ok(steps)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn checkpoint(step: u64) -> Checkpoint {
+        let state = State {
+            step,
+            examples: 32 * step,
+            position: Position { block: 2, offset: 77 },
+            seed: 9,
+            counts: Counts { proofs: 49_152, rejected: 12, skipped: 3 },
+            seconds: 0.1 + 0.2,
+            best: None,
+            validated: 32,
+            window: Window::default(),
+            limits: SavedLimits { sequences: 32, src_tokens: 4000, tgt_tokens: 3000 },
+        };
+        let numbers = |k: f32| (0..100).map(|i| k * i as f32).collect();
+        Checkpoint { state, params: numbers(0.1), first: numbers(1e-20), second: numbers(1e20) }
+    }
+
+    #[test]
+    fn a_checkpoint_comes_back_bit_for_bit() {
+        let folder = tempfile::tempdir().unwrap();
+        let all = Checkpoints::open(folder.path()).unwrap();
+        assert!(all.newest(100).unwrap().is_none());
+        checkpoint(5).save(&all.path(5)).unwrap();
+        checkpoint(7).save(&all.path(7)).unwrap();
+        assert_eq!(all.newest(100).unwrap().unwrap(), checkpoint(7));
+    }
+
+    /// Whatever single bit flips, and wherever the file ends, loading says so and names the checkpoint before it.
+    #[test]
+    fn damage_is_always_noticed() {
+        let folder = tempfile::tempdir().unwrap();
+        let all = Checkpoints::open(folder.path()).unwrap();
+        checkpoint(5).save(&all.path(5)).unwrap();
+        checkpoint(7).save(&all.path(7)).unwrap();
+        let whole = std::fs::read(all.path(7)).unwrap();
+        let refused = |bytes: &[u8]| {
+            std::fs::write(all.path(7), bytes).unwrap();
+            let error = all.newest(100).unwrap_err().to_string();
+            assert!(error.contains("is damaged") && error.ends_with(": remove it to resume from step 5"), "{error}");
+        };
+        for at in (0..whole.len()).step_by(7) {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 1 << (at % 8);
+            refused(&bytes);
+            refused(&whole[..at]);
+        }
+    }
+
+    #[test]
+    fn another_model_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let all = Checkpoints::open(folder.path()).unwrap();
+        checkpoint(5).save(&all.path(5)).unwrap();
+        let error = all.newest(101).unwrap_err().to_string();
+        assert!(error.ends_with("belongs to another run: its model has 100 numbers where this one has 101"), "{error}");
+    }
+
+    #[test]
+    fn the_last_two_and_their_bests_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        let all = Checkpoints::open(folder.path()).unwrap();
+        for step in [10, 20, 30, 40] {
+            checkpoint(step).save(&all.path(step)).unwrap();
+        }
+        for best in [8, 15, 38] {
+            std::fs::write(all.best_path(best), b"").unwrap();
+        }
+        all.tidy().unwrap();
+        assert_eq!(all.steps().unwrap(), [30, 40]);
+        assert_eq!(all.list("best-").unwrap(), [15, 38]);
+    }
+}

@@ -1,0 +1,234 @@
+//! A run's TOML. What is not written is supplied by the recipe; what is written wrongly is refused with its line.
+//!
+//! A TOML is read twice: once on its own, so that an error can point at its place, and once laid over the recipe's own
+//! TOML, together with `--set` overrides. So every default stands in [`recipe`] alone, also those that depend on other keys.
+
+mod recipe;
+mod tables;
+
+pub use tables::{ActivationName, DataTable, ModelTable, NormName, Precision, Recipe, Schedule, Select, TrainTable};
+
+use std::ops::Range;
+
+use polystep_core::{Setting, Space, SpaceTable, Style, Subtask, Task};
+use polystep_engine::{Activation, NormOrder};
+use serde::{Deserialize, Serialize};
+use toml::{Table, Value};
+
+use crate::model::{ModelConfig, Optimiser};
+
+/// Everything that decides what a run computes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunConfig {
+    /// What is learned.
+    #[serde(default)]
+    pub data: DataTable,
+    /// The shape of the network.
+    #[serde(default)]
+    pub model: ModelTable,
+    /// How it is learned.
+    #[serde(default)]
+    pub train: TrainTable,
+    /// A space of one's own; `data.config` is then its key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub space: Option<SpaceTable>,
+}
+
+/// What a person wrote wrongly.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct ConfigError {
+    /// One sentence.
+    pub message: String,
+    /// The place in the TOML, in bytes, if there is one.
+    pub span: Option<Range<usize>>,
+}
+
+impl ConfigError {
+    fn new(message: impl Into<String>) -> Self {
+        ConfigError { message: message.into(), span: None }
+    }
+}
+
+impl RunConfig {
+    /// Reads a TOML and lays it, and then each override `(key, value)` such as `("model.layers", "6")`, over its recipe.
+    pub fn from_toml(text: &str, overrides: &[(String, String)]) -> Result<Self, ConfigError> {
+        let at = |e: toml::de::Error| match e.span() {
+            Some(span) => {
+                let line = text[..span.start.min(text.len())].matches('\n').count() + 1;
+                ConfigError { message: format!("line {line}: {}", one_line(e.message())), span: Some(span) }
+            }
+            None => ConfigError::new(one_line(e.message())),
+        };
+        toml::from_str::<RunConfig>(text).map_err(at)?;
+        let mut given: Table = toml::from_str(text).map_err(at)?;
+        for (key, value) in overrides {
+            let wrong = |why: &str| ConfigError::new(format!("--set {key}={value}: {why}"));
+            let alone = single(key, value).ok_or_else(|| wrong("a key is a table and a name, as in model.layers=6"))?;
+            // On its own first: then the sentence is about this key.
+            Value::Table(alone.clone())
+                .try_into::<RunConfig>()
+                .map_err(|e| wrong(&one_line(e.message())))?;
+            overlay(&mut given, alone);
+        }
+        let config = base(&given)?;
+        config.check()?;
+        Ok(config)
+    }
+
+    /// The whole of it, as it is written to a run's folder.
+    pub fn to_toml(&self) -> String {
+        let body = toml::to_string(self).unwrap_or_else(|e| format!("# {e}\n"));
+        format!("# Resolved by polystep {} ({}).\n{body}", env!("CARGO_PKG_VERSION"), crate::COMMIT)
+    }
+
+    /// The shape of the model.
+    pub fn model(&self) -> ModelConfig {
+        let m = &self.model;
+        ModelConfig {
+            d: m.d,
+            layers: m.layers,
+            heads: m.heads,
+            ffn: m.ffn,
+            norm: match m.norm {
+                NormName::Pre => NormOrder::Pre,
+                NormName::Post => NormOrder::Post,
+            },
+            activation: match m.activation {
+                ActivationName::Relu => Activation::Relu,
+                ActivationName::Gelu => Activation::Gelu,
+            },
+            dropout: m.dropout as f32,
+            max_positions: m.max_positions,
+            scale_embedding: m.scale_embedding,
+            init_std: m.init_std as f32,
+        }
+    }
+
+    /// Adam's constants.
+    pub fn optimiser(&self) -> Optimiser {
+        let t = &self.train;
+        Optimiser {
+            beta1: t.beta1 as f32,
+            beta2: t.beta2 as f32,
+            eps: t.eps as f32,
+            weight_decay: t.weight_decay as f32,
+            clip: t.clip as f32,
+        }
+    }
+
+    /// The task.
+    pub fn task(&self) -> Result<Task, ConfigError> {
+        let DataTable { config, vars, setting, granularity, notation, order, ones, .. } = self.data.clone();
+        let wrong = |e: polystep_core::SpaceError| ConfigError::new(e.to_string());
+        let space = match &self.space {
+            Some(table) => table.resolve().map_err(wrong)?,
+            None => named_space(&config)?,
+        };
+        let task = Task { space, vars, setting, granularity, notation, style: Style { order, ones } };
+        task.validate().map_err(wrong)?;
+        Ok(task)
+    }
+
+    /// One sentence on what cannot be run, if anything.
+    fn check(&self) -> Result<(), ConfigError> {
+        self.task()?;
+        self.model().check().map_err(ConfigError::new)?;
+        let t = &self.train;
+        let refuse = |wrong: bool, why: &str| if wrong { Err(ConfigError::new(why)) } else { Ok(()) };
+        refuse(self.data.setting == Setting::Arithmetic, "data.setting = \"arithmetic\" is a probe and cannot be trained")?;
+        refuse(self.data.seed > i64::MAX as u64, "data.seed must be below 2^63")?;
+        refuse(t.batch == 0 || t.batch > 65_536, "train.batch must be between 1 and 65536")?;
+        refuse(!(t.lr > 0.0 && t.lr.is_finite()), "train.lr must be positive")?;
+        refuse(!(0.0..1.0).contains(&t.beta1) || !(0.0..1.0).contains(&t.beta2), "train.beta1 and train.beta2 must be at least 0 and below 1")?;
+        refuse(!(t.eps > 0.0 && t.eps.is_finite()), "train.eps must be positive")?;
+        refuse(!(t.clip >= 0.0 && t.clip.is_finite()), "train.clip must be 0 (no clipping) or positive")?;
+        refuse(!(t.weight_decay >= 0.0 && t.weight_decay.is_finite()), "train.weight_decay must not be negative")?;
+        refuse(t.log_every == 0, "train.log_every must be at least 1")?;
+        refuse(t.valid_proofs == 0 || t.valid_proofs > 1000, "train.valid_proofs must be between 1 and 1000")?;
+        refuse(!(t.checkpoint_minutes >= 0.0), "train.checkpoint_minutes must not be negative")?;
+        refuse(t.minutes.is_some_and(|m| !(m > 0.0)), "train.minutes must be positive")?;
+        refuse(t.examples == Some(0) || t.steps == Some(0), "a budget of 0 trains nothing")
+    }
+}
+
+/// A configuration of the paper or a sub-task of one.
+fn named_space(key: &str) -> Result<Space, ConfigError> {
+    let (name, task) = key.split_once('/').map_or((key, None), |(a, b)| (a, Some(b)));
+    let space = Space::named(name).map_err(|e| ConfigError::new(format!("data.config: {e}")))?;
+    let Some(task) = task else { return Ok(space) };
+    match Subtask::ALL.into_iter().find(|t| t.key() == task) {
+        Some(task) => Ok(space.subtask(task)),
+        None => {
+            let known = Subtask::ALL.map(Subtask::key).join(", ");
+            Err(ConfigError::new(format!("data.config: unknown sub-task `{task}`; the sub-tasks are {known}")))
+        }
+    }
+}
+
+/// The recipe under what is given, defaults that depend on other keys included.
+fn base(given: &Table) -> Result<RunConfig, ConfigError> {
+    let loud = |e: &str| ConfigError::new(one_line(e));
+    // Every key was checked on its own; what is read here is only looked up.
+    let peek: RunConfig = Value::Table(given.clone()).try_into().map_err(|e: toml::de::Error| loud(e.message()))?;
+    let mut data = peek.data;
+    if let Some(space) = &peek.space {
+        data.config = space.key.clone().unwrap_or_else(|| "custom".into());
+    }
+    let mut model = ModelTable::of(peek.train.recipe, peek.model.size);
+    if has(given, "model", "d") {
+        model.ffn = 4 * peek.model.d;
+    }
+    let mut train = TrainTable::of(peek.train.recipe, &data);
+    if ["examples", "steps", "minutes"].iter().any(|key| has(given, "train", key)) {
+        train.examples = None;
+    }
+    let budget = train.examples;
+    let under = RunConfig { data: data.clone(), model, train, space: None };
+    let mut table = Table::try_from(&under).map_err(|e| loud(&e.to_string()))?;
+    overlay(&mut table, given.clone());
+    let mut config: RunConfig =
+        Value::Table(table).try_into().map_err(|e: toml::de::Error| loud(e.message()))?;
+    config.data.config = data.config;
+    // A budget that is not given is none, where serde would supply the default recipe's.
+    if !has(given, "train", "examples") {
+        config.train.examples = budget;
+    }
+    Ok(config)
+}
+
+fn has(table: &Table, name: &str, key: &str) -> bool {
+    table.get(name).and_then(Value::as_table).is_some_and(|t| t.contains_key(key))
+}
+
+fn overlay(under: &mut Table, over: Table) {
+    for (key, value) in over {
+        match (under.get_mut(&key), value) {
+            (Some(Value::Table(a)), Value::Table(b)) => overlay(a, b),
+            (_, value) => drop(under.insert(key, value)),
+        }
+    }
+}
+
+/// `("model.layers", "6")` as a TOML. A value that is no TOML is a string: `data.notation=prefix`.
+fn single(key: &str, value: &str) -> Option<Table> {
+    let value = toml::from_str::<Table>(&format!("v = {value}"))
+        .ok()
+        .and_then(|mut t| t.remove("v"))
+        .unwrap_or_else(|| Value::String(value.into()));
+    let (table, name) = key.split_once('.')?;
+    let names: Vec<&str> = std::iter::once(table).chain(name.split('.')).collect();
+    if names.iter().any(|n| n.is_empty()) {
+        return None;
+    }
+    let nested = names.iter().rev().fold(value, |inner, name| Value::Table(Table::from_iter([(name.to_string(), inner)])));
+    nested.as_table().cloned()
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests;

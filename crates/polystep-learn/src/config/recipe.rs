@@ -1,0 +1,190 @@
+//! The two recipes: the one place where a default stands.
+//!
+//! `paper` is what the paper says it did; its budget is the paper's own for the row that is reproduced, read from its tables.
+//! `fast` is ours: pre-norm, GELU, larger batches, warm-up and cosine.
+
+use polystep_core::{Granularity, Notation, Setting, TermOrder};
+
+use super::tables::{ActivationName, DataTable, ModelTable, NormName, Precision, Recipe, Schedule, Select, TrainTable};
+use super::RunConfig;
+use crate::model::{ModelConfig, Size};
+
+/// The paper's tables whose `train_examples` are budgets.
+const PAPER: [&str; 7] = [
+    include_str!("../../../../paper/var1coarsefull.csv"),
+    include_str!("../../../../paper/var2coarse.csv"),
+    include_str!("../../../../paper/results2varfine.csv"),
+    include_str!("../../../../paper/annotate1var.csv"),
+    include_str!("../../../../paper/annotate2var.csv"),
+    include_str!("../../../../paper/var1combo.csv"),
+    include_str!("../../../../paper/var1coarse.csv"),
+];
+
+/// Where the paper has no row: about the middle of its budgets.
+const PAPER_ELSE: u64 = 4_000_000;
+
+impl Default for DataTable {
+    fn default() -> Self {
+        DataTable {
+            config: "medium_coeff".into(),
+            vars: 1,
+            setting: Setting::Plain,
+            granularity: Granularity::COARSE,
+            notation: Notation::Infix,
+            order: TermOrder::default(),
+            ones: false,
+            seed: 1,
+        }
+    }
+}
+
+impl Default for ModelTable {
+    fn default() -> Self {
+        ModelTable::of(Recipe::Fast, Size::S)
+    }
+}
+
+impl Default for TrainTable {
+    fn default() -> Self {
+        TrainTable::of(Recipe::Fast, &DataTable::default())
+    }
+}
+
+impl ModelTable {
+    /// The model of a recipe in one of the paper's sizes.
+    pub fn of(recipe: Recipe, size: Size) -> Self {
+        let ModelConfig { d, layers, heads, ffn, max_positions, .. } = ModelConfig::of_size(size);
+        let (norm, activation) = match recipe {
+            Recipe::Paper => (NormName::Post, ActivationName::Relu),
+            Recipe::Fast => (NormName::Pre, ActivationName::Gelu),
+        };
+        ModelTable {
+            size,
+            d,
+            layers,
+            heads,
+            ffn,
+            norm,
+            activation,
+            dropout: 0.0,
+            max_positions,
+            scale_embedding: false,
+            init_std: 0.02,
+        }
+    }
+}
+
+impl TrainTable {
+    /// A recipe for a task.
+    pub fn of(recipe: Recipe, data: &DataTable) -> Self {
+        let fast = TrainTable {
+            recipe,
+            lr: 6e-4,
+            warmup: 1000,
+            schedule: Schedule::Cosine,
+            beta1: 0.9,
+            beta2: 0.98,
+            eps: 1e-8,
+            weight_decay: 0.0,
+            clip: 1.0,
+            batch: 256,
+            precision: Precision::Auto,
+            examples: Some(if data.setting == Setting::Endpoint { 10_000_000 } else { 7_000_000 }),
+            steps: None,
+            minutes: None,
+            patience: 0,
+            select: Select::Last,
+            valid_every: 100_000,
+            valid_proofs: 1000,
+            log_every: 100,
+            checkpoint_minutes: 5.0,
+            checkpoint_steps: 0,
+        };
+        match recipe {
+            Recipe::Fast => fast,
+            Recipe::Paper => TrainTable {
+                lr: 1e-4,
+                warmup: 0,
+                schedule: Schedule::Constant,
+                beta2: 0.999,
+                clip: 5.0,
+                batch: 32,
+                examples: Some(paper_examples(data).unwrap_or(PAPER_ELSE)),
+                patience: 300_000,
+                select: Select::Best,
+                ..fast
+            },
+        }
+    }
+}
+
+impl RunConfig {
+    /// A recipe as it stands, for the default task.
+    pub fn of_recipe(recipe: Recipe) -> Self {
+        let data = DataTable::default();
+        RunConfig { model: ModelTable::of(recipe, Size::S), train: TrainTable::of(recipe, &data), data, space: None }
+    }
+}
+
+/// How many examples the paper trained this task on.
+fn paper_examples(data: &DataTable) -> Option<u64> {
+    let endpoint = data.setting == Setting::Endpoint;
+    let (setting, column) = match data.setting {
+        Setting::Endpoint => ("plain", "endpoint_train_examples"),
+        setting => (setting.name(), "train_examples"),
+    };
+    let (vars, granularity, notation) =
+        (data.vars.to_string(), data.granularity.to_string(), data.notation.to_string());
+    PAPER.iter().find_map(|table| {
+        let mut lines = table.lines().map(|l| l.split(',').collect::<Vec<_>>());
+        let head = lines.next()?;
+        lines.find_map(|row| {
+            let cell = |name: &str| head.iter().position(|h| *h == name).and_then(|i| row.get(i)).copied();
+            let same = |name, value: &str| cell(name) == Some(value);
+            let found = same("vars", &vars)
+                && same("config", &data.config)
+                && same("setting", setting)
+                && same("notation", &notation)
+                && (endpoint || same("granularity", &granularity));
+            found.then(|| cell(column)?.parse().ok()).flatten()
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rows of the paper's tables.
+    #[test]
+    fn the_papers_budgets() {
+        let data = |config: &str, vars, setting| DataTable {
+            config: config.into(),
+            vars,
+            setting,
+            ..DataTable::default()
+        };
+        assert_eq!(paper_examples(&data("small_coeff", 1, Setting::Plain)), Some(3_600_000));
+        assert_eq!(paper_examples(&data("medium_coeff", 2, Setting::Plain)), Some(5_300_000));
+        assert_eq!(paper_examples(&data("large_coeff", 1, Setting::Calculator)), Some(3_200_000));
+        assert_eq!(paper_examples(&data("small_coeff", 1, Setting::Endpoint)), Some(5_000_000));
+        assert_eq!(paper_examples(&data("small_coeff", 1, Setting::Annotated)), Some(3_700_000));
+        let fine = DataTable { granularity: Granularity::FINE, ..data("small_coeff", 2, Setting::Plain) };
+        assert_eq!(paper_examples(&fine), Some(4_600_000));
+        assert_eq!(paper_examples(&data("small_coeff", 3, Setting::Plain)), None);
+    }
+
+    /// The design's table of recipes.
+    #[test]
+    fn the_recipes() {
+        let RunConfig { train: p, model: m, .. } = RunConfig::of_recipe(Recipe::Paper);
+        assert_eq!((m.norm, m.activation), (NormName::Post, ActivationName::Relu));
+        assert_eq!((p.lr, p.warmup, p.schedule, p.beta1, p.beta2, p.eps), (1e-4, 0, Schedule::Constant, 0.9, 0.999, 1e-8));
+        assert_eq!((p.batch, p.clip, p.weight_decay, p.patience), (32, 5.0, 0.0, 300_000));
+        let RunConfig { train: f, model: m, .. } = RunConfig::of_recipe(Recipe::Fast);
+        assert_eq!((m.norm, m.activation, m.dropout), (NormName::Pre, ActivationName::Gelu, 0.0));
+        assert_eq!((f.lr, f.warmup, f.schedule, f.beta1, f.beta2, f.eps), (6e-4, 1000, Schedule::Cosine, 0.9, 0.98, 1e-8));
+        assert_eq!((f.batch, f.clip, f.weight_decay, f.patience), (256, 1.0, 0.0, 0));
+        assert_eq!(f.examples, Some(7_000_000));
+    }
+}

@@ -1,0 +1,206 @@
+//! The tables of a run's TOML: every key, what it means, and nothing else. Defaults are in [`super::recipe`].
+//!
+//! Fractions are f64 here, though the engine computes in f32: a TOML must show `0.02`, not `0.019999999552965164`.
+
+use std::fmt;
+
+use polystep_core::{Granularity, Notation, Setting, TermOrder};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::model::Size;
+
+/// `[data]`: what is learned.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct DataTable {
+    /// A configuration of the paper (`large_coeff`), a sub-task of one (`large_coeff/mul2`), or the key of `[space]`.
+    pub config: String,
+    /// Number of variables, 1 to 8.
+    pub vars: usize,
+    /// `plain`, `calculator`, `annotated` or `endpoint`.
+    pub setting: Setting,
+    /// `coarse`, `fine`, `fine_counted`, or switches as in `fac=term,mul=pair,sum=all`.
+    pub granularity: Granularity,
+    /// `infix` or `prefix`.
+    pub notation: Notation,
+    /// The order of terms.
+    pub order: TermOrder,
+    /// Whether unsimplified terms with the coefficient 1 are written `1*x1^1`.
+    pub ones: bool,
+    /// The seed of polynomials, their order, dropout and the first weights.
+    pub seed: u64,
+}
+
+/// `[model]`: the shape of the network.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ModelTable {
+    /// `S` (4+4 layers, 4 heads) or `L` (6+6 layers, 8 heads); the other keys change single numbers of it.
+    #[serde(serialize_with = "write_size", deserialize_with = "read_size")]
+    pub size: Size,
+    /// Width.
+    pub d: usize,
+    /// Encoder layers; the decoder has as many.
+    pub layers: usize,
+    /// Attention heads.
+    pub heads: usize,
+    /// Width of the feed-forward layers; 4·d unless given.
+    pub ffn: usize,
+    /// `post` (BART) or `pre` (mBART).
+    pub norm: NormName,
+    /// `relu` or `gelu`.
+    pub activation: ActivationName,
+    /// Probability of dropping, after the embeddings and each sub-layer.
+    pub dropout: f64,
+    /// Longest sequence, `</s>` included. Longer training examples are skipped, longer test examples are wrong.
+    pub max_positions: usize,
+    /// Whether token embeddings are multiplied by √d.
+    pub scale_embedding: bool,
+    /// Standard deviation of the first weights.
+    pub init_std: f64,
+}
+
+/// `[train]`: how it is learned.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TrainTable {
+    /// `paper` or `fast`: supplies every key that is not given.
+    pub recipe: Recipe,
+    /// Learning rate, after the warm-up.
+    pub lr: f64,
+    /// Steps of linear warm-up.
+    pub warmup: u64,
+    /// `constant`, or `cosine` to 0 at the end of the budget.
+    pub schedule: Schedule,
+    /// Adam's decay of the first moment.
+    pub beta1: f64,
+    /// Adam's decay of the second moment.
+    pub beta2: f64,
+    /// Added to the root of Adam's second moment.
+    pub eps: f64,
+    /// Decoupled weight decay.
+    pub weight_decay: f64,
+    /// Largest global norm of the gradient; 0 for no clipping.
+    pub clip: f64,
+    /// Examples in a batch.
+    pub batch: usize,
+    /// `auto` (bf16 on CUDA, fp32 on the CPU), `bf16` or `fp32`.
+    pub precision: Precision,
+    /// Budget in examples. Of several budgets the first that is spent ends the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub examples: Option<u64>,
+    /// Budget in optimiser steps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steps: Option<u64>,
+    /// Budget in minutes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub minutes: Option<f64>,
+    /// Early stopping: examples without a new best on the validation set; 0 for never.
+    pub patience: u64,
+    /// Which weights a finished run keeps and tests: `best` on the validation set, or `last`.
+    pub select: Select,
+    /// Examples between two validations; 0 for none but the last.
+    pub valid_every: u64,
+    /// Proofs of the validation set that are used, at most 1000.
+    pub valid_proofs: u64,
+    /// Steps that one line of the log covers.
+    pub log_every: u64,
+    /// Minutes between two checkpoints; 0 for none but the last.
+    pub checkpoint_minutes: f64,
+    /// Steps between two checkpoints, beside those by time; 0 for none.
+    pub checkpoint_steps: u64,
+}
+
+macro_rules! names {
+    ($(#[$doc:meta])* $type:ident { $($(#[$help:meta])* $variant:ident $name:literal),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        pub enum $type {
+            $($(#[$help])* #[serde(rename = $name)] $variant),+
+        }
+
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(match self { $($type::$variant => $name),+ })
+            }
+        }
+    };
+}
+
+names! {
+    /// A set of defaults.
+    Recipe {
+        /// The paper's own.
+        Paper "paper",
+        /// Ours.
+        Fast "fast",
+    }
+}
+
+names! {
+    /// What follows the warm-up.
+    Schedule {
+        /// One learning rate.
+        Constant "constant",
+        /// Half a cosine to 0 at the end of the budget.
+        Cosine "cosine",
+    }
+}
+
+names! {
+    /// What the engine computes in.
+    Precision {
+        /// What the device does best.
+        Auto "auto",
+        /// bf16 with fp32 accumulation and master weights: CUDA.
+        Bf16 "bf16",
+        /// fp32: the CPU.
+        Fp32 "fp32",
+    }
+}
+
+names! {
+    /// Which weights a finished run keeps.
+    Select {
+        /// Those of the best validation.
+        Best "best",
+        /// The last ones.
+        Last "last",
+    }
+}
+
+names! {
+    /// Where the layer norms stand.
+    NormName {
+        /// mBART.
+        Pre "pre",
+        /// BART.
+        Post "post",
+    }
+}
+
+names! {
+    /// The feed-forward activation.
+    ActivationName {
+        /// max(0, x)
+        Relu "relu",
+        /// The exact form, with erf.
+        Gelu "gelu",
+    }
+}
+
+fn write_size<S: Serializer>(size: &Size, s: S) -> Result<S::Ok, S::Error> {
+    s.serialize_str(match size {
+        Size::S => "S",
+        Size::L => "L",
+    })
+}
+
+fn read_size<'de, D: Deserializer<'de>>(d: D) -> Result<Size, D::Error> {
+    let name = String::deserialize(d)?;
+    match name.as_str() {
+        "S" | "s" => Ok(Size::S),
+        "L" | "l" => Ok(Size::L),
+        _ => Err(serde::de::Error::custom(format!("unknown size `{name}`: S or L"))),
+    }
+}

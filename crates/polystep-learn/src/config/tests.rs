@@ -1,0 +1,91 @@
+use super::*;
+use crate::model::Size;
+
+fn read(text: &str) -> Result<RunConfig, ConfigError> {
+    RunConfig::from_toml(text, &[])
+}
+
+fn with(text: &str, set: &[(&str, &str)]) -> Result<RunConfig, ConfigError> {
+    let set: Vec<_> = set.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
+    RunConfig::from_toml(text, &set)
+}
+
+fn refusal(text: &str) -> String {
+    read(text).unwrap_err().message
+}
+
+#[test]
+fn an_empty_file_is_the_fast_recipe() {
+    assert_eq!(read("").unwrap(), RunConfig::of_recipe(Recipe::Fast));
+}
+
+#[test]
+fn a_resolved_config_reads_back_as_itself() {
+    let texts = [
+        "",
+        "[train]\nrecipe = \"paper\"\nminutes = 2.5\n[data]\nconfig = \"large_coeff\"\ngranularity = \"fac=term\"",
+        "[model]\nsize = \"L\"\nd = 512\n[data]\nsetting = \"endpoint\"\nseed = 77",
+        "[space]\nkey = \"mine\"\nbase = \"large_coeff\"\nmax = { products = 4, factors = 2 }\n[data]\nvars = 2",
+    ];
+    for text in texts {
+        let config = read(text).unwrap();
+        assert_eq!(read(&config.to_toml()).unwrap(), config, "{}", config.to_toml());
+    }
+}
+
+#[test]
+fn the_recipe_supplies_what_is_not_given() {
+    let config = read("[train]\nrecipe = \"paper\"\nclip = 2\n[data]\nconfig = \"large_coeff\"\n").unwrap();
+    assert_eq!((config.train.clip, config.train.lr, config.train.batch), (2.0, 1e-4, 32));
+    assert_eq!(config.model.norm, NormName::Post);
+    assert!(config.train.examples.unwrap() > 1_000_000);
+    let config = read("[model]\nsize = \"l\"\nd = 512\n").unwrap();
+    assert_eq!((config.model.layers, config.model.heads, config.model.ffn), (6, 8, 2048));
+    assert_eq!(config.model().d, 512);
+}
+
+#[test]
+fn a_budget_of_ones_own_replaces_the_recipes() {
+    let config = read("[train]\nminutes = 3\n").unwrap();
+    assert_eq!((config.train.examples, config.train.minutes), (None, Some(3.0)));
+    let config = with("[train]\nexamples = 500\n", &[("train.steps", "10")]).unwrap();
+    assert_eq!((config.train.examples, config.train.steps), (Some(500), Some(10)));
+}
+
+#[test]
+fn overrides_win_over_the_file() {
+    let text = "[data]\nnotation = \"infix\"\n[model]\nlayers = 2\n";
+    let config = with(text, &[("model.layers", "3"), ("data.notation", "prefix"), ("train.lr", "1e-3")]).unwrap();
+    assert_eq!((config.model.layers, config.data.notation.to_string(), config.train.lr), (3, "prefix".into(), 1e-3));
+    assert_eq!(with("", &[("model.size", "L")]).unwrap().model.size, Size::L);
+}
+
+#[test]
+fn unknown_keys_and_wrong_types_are_refused_with_their_line() {
+    let text = "[data]\nvars = 1\n[model]\nlayer = 6\n";
+    let error = read(text).unwrap_err();
+    assert!(error.message.starts_with("line 4: unknown field `layer`, expected one of `size`"), "{error}");
+    assert_eq!(&text[error.span.unwrap()], "layer");
+    assert!(refusal("[train]\nbatch = \"many\"\n").starts_with("line 2: invalid type: string \"many\""));
+    assert!(refusal("[train]\nlr = 1e-3\nlr = 1e-4\n").starts_with("line 3: duplicate key"));
+    assert!(refusal("[training]\n").starts_with("line 1: unknown field `training`"));
+    assert!(refusal("[train]\nrecipe = \"best\"\n").contains("unknown variant `best`, expected `paper` or `fast`"));
+}
+
+#[test]
+fn a_wrong_override_names_itself() {
+    let refusal = |k, v| with("", &[(k, v)]).unwrap_err().message;
+    assert!(refusal("model.layer", "6").starts_with("--set model.layer=6: unknown field `layer`"));
+    assert!(refusal("train.batch", "x").starts_with("--set train.batch=x: invalid type"));
+    assert_eq!(refusal("layers", "6"), "--set layers=6: a key is a table and a name, as in model.layers=6");
+}
+
+#[test]
+fn what_cannot_be_run_is_one_sentence() {
+    assert_eq!(refusal("[model]\nheads = 3\n"), "model.heads = 3 does not divide model.d = 256");
+    assert!(refusal("[data]\nconfig = \"huge\"\n").contains("the configurations are small_coeff"));
+    assert!(refusal("[data]\nsetting = \"annotated\"\nnotation = \"prefix\"\n").contains("infix only"));
+    assert!(refusal("[data]\nvars = 9\n").contains("1 to 8"));
+    assert_eq!(refusal("[train]\nlr = 0\n"), "train.lr must be positive");
+    assert_eq!(refusal("[train]\nsteps = 0\n"), "a budget of 0 trains nothing");
+}

@@ -1,0 +1,80 @@
+//! A block: the step examples of some consecutive proofs, flat, and the order in which training sees them.
+
+use polystep_core::{Examples, Stream};
+use serde::{Deserialize, Serialize};
+
+/// What was drawn, and what of it training never sees.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Polynomials that became proofs.
+    pub proofs: u64,
+    /// Polynomials drawn again because the guard knows their endpoint.
+    pub rejected: u64,
+    /// Examples longer than the model can take.
+    pub skipped: u64,
+}
+
+impl std::ops::AddAssign for Counts {
+    fn add_assign(&mut self, other: Self) {
+        self.proofs += other.proofs;
+        self.rejected += other.rejected;
+        self.skipped += other.skipped;
+    }
+}
+
+/// The examples of one block.
+#[derive(Clone, Debug, Default)]
+pub struct Block {
+    /// All that was drawn, too long ones included.
+    pub examples: Examples,
+    /// Place in training → example.
+    order: Vec<u32>,
+    counts: Counts,
+}
+
+impl Block {
+    /// Empties it, keeping the memory.
+    pub fn clear(&mut self) {
+        self.examples.clear();
+        self.order.clear();
+        self.counts = Counts::default();
+    }
+
+    /// Counts proofs and rejections.
+    pub fn count(&mut self, proofs: u64, rejected: u64) {
+        self.counts.proofs += proofs;
+        self.counts.rejected += rejected;
+    }
+
+    /// Orders the examples at random, but for those with more than `longest` tokens on a side, `</s>` included, which are
+    /// skipped. Their place is drawn after they are left out.
+    pub fn shuffle(&mut self, longest: usize, stream: &mut Stream) {
+        let spans = self.examples.spans.iter().enumerate();
+        let short = spans.filter(|(_, s)| usize::from(s.src_len.max(s.tgt_len)) < longest);
+        self.order.clear();
+        self.order.extend(short.map(|(i, _)| i as u32));
+        self.counts.skipped += (self.examples.len() - self.order.len()) as u64;
+        stream.shuffle(&mut self.order);
+    }
+
+    /// Number of examples that training sees.
+    pub fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.order.is_empty()
+    }
+
+    /// What was drawn.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// Source and target of the i-th example that training sees.
+    pub fn example(&self, i: usize) -> (&[u8], &[u8]) {
+        let i = self.order[i] as usize;
+        (self.examples.src(i), self.examples.tgt(i))
+    }
+}

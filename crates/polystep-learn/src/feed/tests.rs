@@ -1,0 +1,123 @@
+//! The feed as training sees it.
+
+use polystep_core::sets::{SEED, SETS};
+use polystep_core::{Guard, Notation, Polynomials, Sampler, Space, Style, Task, notation, token};
+use polystep_engine::{Batch, Limits};
+use proptest::prelude::*;
+
+use super::*;
+
+const LIMITS: Limits = Limits { sequences: 7, src_tokens: 3000, tgt_tokens: 3000 };
+
+fn task() -> Task {
+    Task::new(Space::named("small_coeff").unwrap(), 1)
+}
+
+fn source() -> Proofs {
+    Proofs::new(&task(), 3, 512).unwrap().with_blocks_of(10)
+}
+
+fn feed(source: &dyn Source, position: Position, counts: Counts, threads: usize) -> Background {
+    Background::start(source, LIMITS, position, counts, threads).unwrap()
+}
+
+/// The next batches, each with what the feed says of itself after it.
+fn take(feed: &mut dyn Feed, n: usize) -> Vec<(Batch, Position, Counts)> {
+    (0..n)
+        .map(|_| {
+            let batch = feed.next().unwrap().clone();
+            (batch, feed.position(), feed.counts())
+        })
+        .collect()
+}
+
+#[test]
+fn one_thread_and_three_give_the_same_batches() {
+    let source = source();
+    let start = Position::default();
+    let one = take(&mut feed(&source, start, Counts::default(), 1), 60);
+    let three = take(&mut feed(&source, start, Counts::default(), 3), 60);
+    assert_eq!(one, three);
+    assert!(one.last().unwrap().1.block > 5, "the batches must cross borders");
+}
+
+#[test]
+fn any_position_continues_as_if_nothing_had_happened() {
+    let source = source();
+    let all = take(&mut feed(&source, Position::default(), Counts::default(), 2), 40);
+    for stop in [0, 1, 7, 20, 33] {
+        let (_, position, counts) = all[stop];
+        assert_eq!(take(&mut feed(&source, position, counts, 2), 5), all[stop + 1..stop + 6]);
+    }
+}
+
+#[test]
+fn a_block_is_a_permutation_of_its_proofs_steps() {
+    let source = source();
+    let mut block = Block::default();
+    source.generator().unwrap().fill(4, &mut block);
+    let mut sampler = Sampler::new(&task(), 3, polystep_core::Purpose::Train).unwrap();
+    let mut plain = polystep_core::Examples::default();
+    (40..50).for_each(|i| sampler.write_examples(i, Some(source.guard()), &mut plain));
+    let mut expected: Vec<_> = (0..plain.len()).map(|i| (plain.src(i).to_vec(), plain.tgt(i).to_vec())).collect();
+    let in_order: Vec<_> = (0..block.len()).map(|i| block.example(i)).map(|(s, t)| (s.to_vec(), t.to_vec())).collect();
+    assert_ne!(in_order, expected);
+    let mut sorted = in_order;
+    sorted.sort();
+    expected.sort();
+    assert_eq!(sorted, expected);
+}
+
+#[test]
+fn other_seeds_and_blocks_are_other_data() {
+    let other = Proofs::new(&task(), 4, 512).unwrap().with_blocks_of(10);
+    let first = |source: &Proofs, block| {
+        let mut out = Block::default();
+        source.generator().unwrap().fill(block, &mut out);
+        out.examples
+    };
+    assert_ne!(first(&source(), 0), first(&other, 0));
+    assert_ne!(first(&source(), 0), first(&source(), 1));
+}
+
+#[test]
+fn a_space_of_ones_own_is_guarded_too() {
+    let space = Space::from_toml("[space]\ncoeff = { polynomial = 30, product = 10, factor = 3 }").unwrap();
+    let source = Proofs::new(&Task::new(space.clone(), 1), 1, 512).unwrap();
+    for set in SETS {
+        let mut polynomials = Polynomials::new(&space, 1, Style::default(), SEED, set.purpose).unwrap();
+        for index in 0..set.proofs {
+            polynomials.draw(index);
+            assert!(source.guard().contains(polynomials.endpoint_fingerprint()));
+        }
+    }
+    assert!(source.guard().len() > Guard::standard().len());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(8))]
+
+    /// Every example's value, taken from its source as a text and simplified from scratch, is outside the guard. Spaces as
+    /// small as this one collide all the time.
+    #[test]
+    fn no_guarded_endpoint_is_ever_trained_on(seed in 0u64..1000, block in 0u64..1000) {
+        let space = Space::named("small_coeff").unwrap();
+        let source = Proofs::new(&Task::new(space, 1), seed, 512).unwrap().with_blocks_of(300);
+        let mut out = Block::default();
+        source.generator().unwrap().fill(block, &mut out);
+        for i in 0..out.len() {
+            let text = token::decode(out.example(i).0, Notation::Infix);
+            let state = notation::parse(&text, Notation::Infix, Style::default()).unwrap();
+            let end = state.value(Style::default().order).unwrap();
+            prop_assert!(!source.guard().contains(end.fingerprint()), "{}", text);
+        }
+        prop_assert_eq!(out.counts().proofs, 300);
+    }
+}
+
+#[test]
+fn rejections_are_counted() {
+    let mut block = Block::default();
+    Proofs::new(&task(), 1, 512).unwrap().with_blocks_of(3000).generator().unwrap().fill(0, &mut block);
+    assert!(block.counts().rejected > 0, "{:?}", block.counts());
+}

@@ -1,0 +1,117 @@
+//! A run before it starts: its configuration made into programs, sets, data and the size of memory.
+
+use std::path::Path;
+
+use polystep_core::sets::FixedSet;
+use polystep_core::{Examples, Purpose, Sampler, SpaceError, Task};
+use polystep_engine::{Limits, Program};
+
+use super::evaluate::{EvalSet, EvalStep};
+use crate::LearnError;
+use crate::checkpoint::State;
+use crate::config::RunConfig;
+use crate::feed::{Proofs, Source};
+use crate::model::{Layout, ModelConfig, evaluation_program, training_program};
+
+/// Proofs whose lengths decide how much memory is set up.
+const MEASURED: u64 = 1024;
+
+/// All that a run needs beside a device and a folder.
+pub struct Plan {
+    /// The configuration.
+    pub config: RunConfig,
+    /// The task.
+    pub task: Task,
+    /// The model.
+    pub model: ModelConfig,
+    /// Where its parameters are.
+    pub layout: Layout,
+    /// The largest batch.
+    pub limits: Limits,
+    /// Training data.
+    pub source: Box<dyn Source>,
+    /// The validation set.
+    pub valid: EvalSet,
+    /// The test set.
+    pub test: EvalSet,
+}
+
+impl Plan {
+    /// Prepares a run. Takes a moment: the guard and both sets are computed.
+    pub fn new(config: RunConfig) -> Result<Self, LearnError> {
+        let task = config.task()?;
+        let model = config.model();
+        let data = |e: SpaceError| LearnError::Data(e.to_string());
+        let source = Proofs::new(&task, config.data.seed, model.max_positions)?;
+        let valid = fixed_set(&task, Purpose::Valid, config.train.valid_proofs).map_err(data)?;
+        let test = fixed_set(&task, Purpose::Test, u64::MAX).map_err(data)?;
+        let limits = limits(&task, &config).map_err(data)?;
+        let layout = Layout::new(&model);
+        Ok(Plan { config, task, layout, model, limits, source: Box::new(source), valid, test })
+    }
+
+    /// What the executor runs: [`super::TRAINING`] and [`super::EVALUATION`].
+    pub fn programs(&self) -> Vec<Program> {
+        vec![
+            training_program(&self.model, &self.layout, Some(self.config.optimiser())).program,
+            evaluation_program(&self.model, &self.layout).program,
+        ]
+    }
+
+    /// The seed.
+    pub fn seed(&self) -> u64 {
+        self.config.data.seed
+    }
+
+    /// An error if a checkpoint cannot have come from this run.
+    pub(super) fn check_resume(&self, state: &State, path: &Path) -> Result<(), LearnError> {
+        let mismatch = |why: String| Err(LearnError::Mismatch { path: path.into(), why });
+        if state.seed != self.seed() {
+            return mismatch(format!("its seed is {}, not {}", state.seed, self.seed()));
+        }
+        if Limits::from(state.limits) != self.limits {
+            return mismatch("its batches were cut for other data or another batch size".into());
+        }
+        Ok(())
+    }
+}
+
+/// The first proofs of a fixed set, step by step.
+fn fixed_set(task: &Task, purpose: Purpose, most: u64) -> Result<EvalSet, SpaceError> {
+    let Some(set) = FixedSet::of(purpose) else { return Ok(EvalSet::default()) };
+    let proofs = set.proofs.min(most);
+    let examples = set.examples(task)?;
+    let steps = examples.spans.iter().enumerate().filter(|(_, s)| u64::from(s.proof) < proofs).map(|(i, s)| EvalStep {
+        proof: s.proof as usize,
+        kind: s.kind.name().into(),
+        src: examples.src(i).to_vec(),
+        tgt: examples.tgt(i).to_vec(),
+    });
+    Ok(EvalSet::new(steps.collect(), proofs as usize))
+}
+
+/// Memory for batches of `train.batch` examples: their mean number of tokens, eight standard deviations and one longest
+/// example. A function of the configuration alone, since it decides (about never) where a batch ends.
+fn limits(task: &Task, config: &RunConfig) -> Result<Limits, SpaceError> {
+    let mut sampler = Sampler::new(task, config.data.seed, Purpose::Train)?;
+    let mut examples = Examples::default();
+    for proof in 0..MEASURED {
+        sampler.write_examples(proof, None, &mut examples);
+    }
+    let (longest, batch) = (config.model.max_positions, config.train.batch);
+    let tokens = |length: &dyn Fn(usize) -> usize| {
+        let lengths: Vec<f64> =
+            (0..examples.len()).map(|i| length(i) + 1).filter(|&n| n <= longest).map(|n| n as f64).collect();
+        let n = lengths.len().max(1) as f64;
+        let mean = lengths.iter().sum::<f64>() / n;
+        let deviation = (lengths.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n).sqrt();
+        let b = batch as f64;
+        let enough = (b * mean + 8.0 * deviation * b.sqrt()).ceil() as usize + longest;
+        enough.min(batch * longest).next_multiple_of(64)
+    };
+    Ok(Limits {
+        sequences: batch,
+        src_tokens: tokens(&|i| examples.src(i).len()),
+        tgt_tokens: tokens(&|i| examples.tgt(i).len()),
+    })
+}

@@ -1,0 +1,80 @@
+//! Results of steps, gathered into the lines of the log.
+
+use polystep_engine::StepResult;
+use serde::{Deserialize, Serialize};
+
+use crate::log::TrainLine;
+
+/// A step that was enqueued and whose result has not come yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Pending {
+    pub step: u64,
+    /// Examples seen, this step included.
+    pub examples: u64,
+    pub sequences: u64,
+    pub src_tokens: u64,
+    pub tgt_tokens: u64,
+    pub lr: f64,
+}
+
+/// The steps since the last line. Part of a checkpoint, so that the lines of a resumed run are those of an unbroken one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Window {
+    steps: u64,
+    /// Σ loss · target tokens.
+    loss: f64,
+    grad_norm: f64,
+    right: u64,
+    sequences: u64,
+    tokens: u64,
+    tgt_tokens: u64,
+}
+
+impl Window {
+    pub(crate) fn add(&mut self, step: &Pending, result: &StepResult) {
+        self.steps += 1;
+        self.loss += f64::from(result.loss) * step.tgt_tokens as f64;
+        self.grad_norm += f64::from(result.grad_norm);
+        self.right += u64::from(result.right_sequences);
+        self.sequences += step.sequences;
+        self.tokens += step.src_tokens + step.tgt_tokens;
+        self.tgt_tokens += step.tgt_tokens;
+    }
+
+    /// Mean loss over the target tokens so far.
+    pub(crate) fn mean_loss(&self) -> f64 {
+        self.loss / self.tgt_tokens.max(1) as f64
+    }
+
+    /// Share of examples with every token right.
+    pub(crate) fn exact(&self) -> f64 {
+        self.right as f64 / self.sequences.max(1) as f64
+    }
+
+    pub(crate) fn sequences(&self) -> u64 {
+        self.sequences
+    }
+
+    pub(crate) fn tokens(&self) -> u64 {
+        self.tokens
+    }
+
+    /// The line, if this step completes one; then the window is empty again.
+    pub(crate) fn line(&mut self, last: &Pending, log_every: u64, seconds: f64) -> Option<TrainLine> {
+        if !last.step.is_multiple_of(log_every.max(1)) {
+            return None;
+        }
+        let line = TrainLine {
+            step: last.step,
+            examples: last.examples,
+            loss: self.mean_loss(),
+            grad_norm: self.grad_norm / self.steps.max(1) as f64,
+            lr: last.lr,
+            exact: self.exact(),
+            tokens: self.tokens,
+            seconds,
+        };
+        *self = Window::default();
+        Some(line)
+    }
+}

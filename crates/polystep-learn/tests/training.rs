@@ -1,0 +1,204 @@
+//! Whole runs on the CPU, with a tiny model: they learn, they continue bit for bit, they refuse what is damaged.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use polystep_engine::cpu::Cpu;
+use polystep_learn::LearnError;
+use polystep_learn::checkpoint::{Checkpoint, Checkpoints};
+use polystep_learn::config::RunConfig;
+use polystep_learn::log::{Event, Line, Observer, TrainLine, read_metrics};
+use polystep_learn::train::{Outcome, Plan, RunFolder, TestReport, Trainer};
+use polystep_learn::weights::load_weights;
+
+const TINY: &str = r#"
+[data]
+config = "small_coeff"
+[model]
+d = 64
+layers = 1
+heads = 4
+ffn = 128
+dropout = 0.1
+[train]
+batch = 8
+lr = 1e-3
+warmup = 10
+steps = 30
+valid_every = 100
+valid_proofs = 10
+log_every = 4
+"#;
+
+fn plan(overrides: &[(&str, &str)]) -> Plan {
+    let set: Vec<_> = overrides.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
+    Plan::new(RunConfig::from_toml(TINY, &set).unwrap()).unwrap()
+}
+
+/// Runs or continues a run in `folder`.
+fn train(plan: &Plan, folder: &Path, observer: &mut dyn Observer, stop: &AtomicBool) -> Result<Outcome, LearnError> {
+    let folder = match RunFolder::open(folder) {
+        Ok((folder, _)) => folder,
+        Err(_) => RunFolder::create(folder, &plan.config)?,
+    };
+    let mut cpu = Cpu::new(plan.programs(), plan.limits, 1)?;
+    Trainer::new(plan, &folder, &mut cpu, observer, 2)?.run(stop)
+}
+
+fn finish(plan: &Plan, folder: &Path) -> TestReport {
+    match train(plan, folder, &mut (), &AtomicBool::new(false)).unwrap() {
+        Outcome::Finished(report) => *report,
+        Outcome::Stopped { step } => panic!("stopped at {step}"),
+    }
+}
+
+/// Runs until the checkpoint of this step is saved, then drops everything.
+fn stop_at(plan: &Plan, folder: &Path, step: u64) {
+    let stop = AtomicBool::new(false);
+    let mut observer = |event: &Event<'_>| {
+        if matches!(event, Event::Saved { step: s, .. } if *s == step) {
+            stop.store(true, Ordering::SeqCst);
+        }
+    };
+    match train(plan, folder, &mut observer, &stop).unwrap() {
+        Outcome::Stopped { step: s } => assert_eq!(s, step),
+        Outcome::Finished(_) => panic!("finished before step {step}"),
+    }
+}
+
+fn checkpoint(plan: &Plan, folder: &Path) -> Checkpoint {
+    Checkpoints::open(folder).unwrap().newest(plan.layout.len()).unwrap().unwrap()
+}
+
+/// All but the clock.
+fn timeless(folder: &Path) -> Vec<Line> {
+    let mut lines = read_metrics(&folder.join("metrics.jsonl")).unwrap();
+    for line in &mut lines {
+        match line {
+            Line::Train(line) => line.seconds = 0.0,
+            Line::Valid(line) => line.seconds = 0.0,
+        }
+    }
+    lines
+}
+
+#[test]
+fn a_resumed_run_repeats_an_unbroken_one_bit_for_bit() {
+    let folders = tempfile::tempdir().unwrap();
+    let [whole, broken] = ["whole", "broken"].map(|n| folders.path().join(n));
+    // Early stopping's weights are part of it: `select` makes the best ones travel through checkpoints too.
+    let plan = plan(&[("train.checkpoint_steps", "5"), ("train.select", "best")]);
+    let unbroken = finish(&plan, &whole);
+    stop_at(&plan, &broken, 15);
+    // What a killed run had logged after its checkpoint is cut off.
+    std::fs::write(broken.join("metrics.jsonl"), {
+        let mut text = std::fs::read_to_string(broken.join("metrics.jsonl")).unwrap();
+        let later = serde_json::to_string(&Line::Train(TrainLine {
+            step: 16,
+            examples: 128,
+            loss: 9.0,
+            grad_norm: 9.0,
+            lr: 9.0,
+            exact: 0.0,
+            tokens: 9,
+            seconds: 9.0,
+        }));
+        text.push_str(&later.unwrap());
+        text.push_str("\n{\"kind\":\"tra");
+        text
+    })
+    .unwrap();
+    let resumed = finish(&plan, &broken);
+    let [mut a, mut b] = [checkpoint(&plan, &whole), checkpoint(&plan, &broken)];
+    assert_eq!((a.state.step, a.state.examples), (30, 240));
+    a.state.seconds = 0.0;
+    b.state.seconds = 0.0;
+    assert_eq!(a, b);
+    assert_eq!(timeless(&whole), timeless(&broken));
+    assert_eq!(load_weights(&whole.join("model.safetensors"), &plan.layout).unwrap(), load_weights(&broken.join("model.safetensors"), &plan.layout).unwrap());
+    assert_eq!((unbroken.test, unbroken.valid), (resumed.test, resumed.valid));
+}
+
+#[test]
+fn the_number_of_threads_changes_nothing() {
+    let folders = tempfile::tempdir().unwrap();
+    let plan = plan(&[("train.steps", "6")]);
+    let run = |name: &str, threads: usize| {
+        let folder = RunFolder::create(&folders.path().join(name), &plan.config).unwrap();
+        let mut cpu = Cpu::new(plan.programs(), plan.limits, threads).unwrap();
+        Trainer::new(&plan, &folder, &mut cpu, &mut (), threads).unwrap().run(&AtomicBool::new(false)).unwrap();
+        checkpoint(&plan, folder.path()).params
+    };
+    assert_eq!(run("one", 1), run("three", 3));
+}
+
+#[test]
+fn a_tiny_model_learns() {
+    let folders = tempfile::tempdir().unwrap();
+    let plan = plan(&[("train.steps", "200"), ("train.log_every", "20"), ("train.batch", "16"), ("model.dropout", "0"), ("train.lr", "3e-3")]);
+    let report = finish(&plan, &folders.path().join("run"));
+    let losses: Vec<f64> = timeless(&folders.path().join("run"))
+        .into_iter()
+        .filter_map(|line| if let Line::Train(line) = line { Some(line.loss) } else { None })
+        .collect();
+    assert_eq!(losses.len(), 10);
+    assert!(losses[0] > 2.2 && losses[9] < 0.6 * losses[0], "{losses:?}");
+    assert_eq!((report.steps, report.examples, report.test.full_proof.total), (200, 3200, 1000));
+    assert_eq!(report.proofs, 16_384);
+    assert!(report.test.by_kind.contains_key("mulstep"), "{:?}", report.test.by_kind);
+}
+
+#[test]
+fn a_finished_run_leaves_its_files_and_is_not_resumed() {
+    let folders = tempfile::tempdir().unwrap();
+    let path = folders.path().join("run");
+    let plan = plan(&[("train.steps", "4")]);
+    finish(&plan, &path);
+    let mut names: Vec<_> =
+        path.read_dir().unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    assert!(names[2].starts_with("events.out.tfevents."), "{names:?}");
+    names.remove(2);
+    assert_eq!(names, ["checkpoints", "config.toml", "metrics.json", "metrics.jsonl", "model.safetensors"]);
+    let (folder, config) = RunFolder::open(&path).unwrap();
+    assert_eq!(config, plan.config);
+    assert!(folder.check_unfinished().unwrap_err().to_string().contains("is finished and was tested"));
+    assert!(RunFolder::create(&path, &config).unwrap_err().to_string().contains("holds a run already"));
+    assert!(RunFolder::open(folders.path()).unwrap_err().to_string().contains("holds no run"));
+}
+
+#[test]
+fn a_loss_that_is_not_a_number_stops_the_run_and_keeps_the_last_good_checkpoint() {
+    let folders = tempfile::tempdir().unwrap();
+    let path = folders.path().join("run");
+    // The first steps are harmless, then the rate explodes.
+    let good = plan(&[("train.checkpoint_steps", "5"), ("train.lr", "1e-3")]);
+    stop_at(&good, &path, 5);
+    let bad = plan(&[("train.lr", "1e38"), ("train.warmup", "0"), ("train.schedule", "constant"), ("train.clip", "0")]);
+    let error = train(&bad, &path, &mut (), &AtomicBool::new(false)).unwrap_err();
+    let LearnError::NonFinite { step, kept, .. } = &error else { panic!("{error}") };
+    assert!(*step > 5 && kept.contains("step-000000005.safetensors"), "{error}");
+    assert_eq!(checkpoint(&good, &path).state.step, 5);
+    assert!(!path.join("metrics.json").exists());
+}
+
+#[test]
+fn early_stopping_counts_examples_since_the_best() {
+    let folders = tempfile::tempdir().unwrap();
+    // A rate of about nothing: the second validation cannot beat the first.
+    let plan = plan(&[("train.lr", "1e-12"), ("train.patience", "200"), ("train.steps", "1000")]);
+    let report = finish(&plan, &folders.path().join("run"));
+    assert_eq!(report.ended, "no new best on the validation set");
+    assert_eq!((report.valid.unwrap().examples, report.examples), (104, 304));
+}
+
+#[test]
+fn a_checkpoint_of_another_model_is_refused() {
+    let folders = tempfile::tempdir().unwrap();
+    let path = folders.path().join("run");
+    finish(&plan(&[("train.steps", "2")]), &path);
+    let error = train(&plan(&[("model.layers", "2")]), &path, &mut (), &AtomicBool::new(false)).unwrap_err();
+    assert!(error.to_string().contains("belongs to another run: its model has"), "{error}");
+    let error = train(&plan(&[("data.seed", "5")]), &path, &mut (), &AtomicBool::new(false)).unwrap_err();
+    assert!(error.to_string().contains("its seed is 1, not 5"), "{error}");
+}
