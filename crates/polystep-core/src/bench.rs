@@ -61,7 +61,8 @@ fn generate_part(sampler: &mut Sampler, thread: u64, threads: u64, proofs: u64) 
             sampler.write_examples(index, None, &mut examples);
         }
         steps += examples.len() as u64;
-        tokens += std::hint::black_box(&examples).tokens.len() as u64;
+        let spans = &std::hint::black_box(&examples).spans;
+        tokens += spans.iter().map(|s| u64::from(s.src_len) + u64::from(s.tgt_len)).sum::<u64>();
         block += threads;
     }
     (steps, tokens)

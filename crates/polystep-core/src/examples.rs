@@ -1,11 +1,13 @@
 //! Step examples as tokens, flat in memory: what training reads.
 //!
-//! The tokens of an example are its source and then its target, without `<s>` and `</s>`.
+//! The tokens of an example are its source and then its target, without `<s>` and `</s>`. Examples may overlap: where a
+//! step's input is the target of the step before, it is stored once.
 
 use crate::arithmetic::Probe;
 use crate::guard::Guard;
 use crate::proof::{Line, Proof};
 use crate::sample::Polynomials;
+use crate::scribe::Scribe;
 use crate::space::SpaceError;
 use crate::stream::Purpose;
 use crate::task::{Setting, StepKind, Task};
@@ -91,6 +93,7 @@ pub struct Sampler {
     seed: u64,
     purpose: Purpose,
     polynomials: Polynomials,
+    scribe: Scribe,
     probe: Probe,
     rejected: u64,
     drawn: u64,
@@ -100,8 +103,10 @@ impl Sampler {
     /// Fails if the task's choices do not fit together or its space cannot be sampled.
     pub fn new(task: &Task, seed: u64, purpose: Purpose) -> Result<Sampler, SpaceError> {
         task.validate()?;
+        let polynomials = Polynomials::new(&task.space, task.vars, task.style, seed, purpose)?;
         Ok(Sampler {
-            polynomials: Polynomials::new(&task.space, task.vars, task.style, seed, purpose)?,
+            scribe: Scribe::new(&polynomials.basis, task.setting, task.granularity, task.notation, task.style),
+            polynomials,
             probe: Probe::new(seed),
             task: task.clone(),
             seed,
@@ -130,10 +135,11 @@ impl Sampler {
             return;
         }
         self.draw(index, guard);
-        self.write_reference(index, out);
+        self.scribe.write(&self.polynomials.basis, &self.polynomials.draft, index, out);
     }
 
     /// The slow and obvious way to write the drawn polynomial's steps, by way of [`Proof`].
+    #[cfg(test)]
     pub(crate) fn write_reference(&self, index: u64, out: &mut Examples) {
         let Task { setting, granularity, notation, style, .. } = self.task;
         let proof = Proof::of(&self.polynomials.state(), granularity, style)
@@ -177,5 +183,118 @@ impl Sampler {
     /// How many polynomials were drawn, refused ones included.
     pub fn drawn(&self) -> u64 {
         self.drawn
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::notation::{Notation, Style, print};
+    use crate::space::{KEYS, Retry, Space, Subtask, Variables};
+    use crate::task::{Fac, Granularity, Mul, Sum};
+    use crate::token::decode;
+    use crate::monomial::TermOrder;
+
+    fn granularities() -> Vec<Granularity> {
+        let mut all = Vec::new();
+        for fac in [Fac::Term, Fac::Factor, Fac::Product] {
+            for mul in [Mul::Pair, Mul::Product] {
+                for sum in [Sum::Pair, Sum::All] {
+                    all.push(Granularity { fac, mul, sum });
+                }
+            }
+        }
+        all
+    }
+
+    /// Both ways of writing steps agree on every example of a task.
+    fn agree(task: &Task, proofs: u64) {
+        let mut sampler = Sampler::new(task, 1, Purpose::Train).unwrap();
+        for index in 0..proofs {
+            let (mut fast, mut slow) = (Examples::default(), Examples::default());
+            sampler.write_examples(index, None, &mut fast);
+            sampler.write_reference(index, &mut slow);
+            assert_eq!(fast.len(), slow.len(), "{task:?} {index}");
+            for i in 0..fast.len() {
+                let text = |tokens: &[u8]| decode(tokens, task.notation);
+                assert_eq!(text(fast.src(i)), text(slow.src(i)), "source {i} of {index}: {task:?}");
+                assert_eq!(text(fast.tgt(i)), text(slow.tgt(i)), "target {i} of {index}: {task:?}");
+                assert_eq!(fast.kind(i), slow.kind(i));
+                let (f, s) = (fast.spans[i], slow.spans[i]);
+                assert_eq!((f.proof, f.step), (s.proof, s.step));
+            }
+        }
+    }
+
+    fn agree_in_every_way(space: &Space, vars: usize, style: Style, proofs: u64) {
+        for setting in [Setting::Plain, Setting::Calculator, Setting::Annotated, Setting::Endpoint] {
+            for granularity in granularities() {
+                for notation in [Notation::Infix, Notation::Prefix] {
+                    let task = Task { space: space.clone(), vars, setting, granularity, notation, style };
+                    if task.validate().is_ok() {
+                        agree(&task, proofs);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_fast_path_writes_what_the_proof_says() {
+        for key in KEYS {
+            let space = Space::named(key).unwrap();
+            for vars in [1, 2] {
+                agree_in_every_way(&space, vars, Style::default(), 12);
+            }
+            for subtask in Subtask::ALL {
+                agree_in_every_way(&space.subtask(subtask), 1, Style::default(), 6);
+            }
+        }
+    }
+
+    #[test]
+    fn and_in_every_style_and_space() {
+        let mut space = Space::named("medium_degree").unwrap();
+        for order in [TermOrder::Paper, TermOrder::Grlex] {
+            for ones in [false, true] {
+                agree_in_every_way(&space, 2, Style { order, ones }, 4);
+            }
+        }
+        (space.retry, space.variables, space.degree.polynomial) = (Retry::Factor, Variables::Uniform, 6);
+        agree_in_every_way(&space, 5, Style::default(), 4);
+        (space.retry, space.coeff.factor, space.coeff.product, space.coeff.polynomial) =
+            (Retry::Polynomial, 5000, 1 << 32, 1 << 40);
+        agree_in_every_way(&space, 3, Style::default(), 4);
+    }
+
+    #[test]
+    fn the_same_polynomial_in_every_task() {
+        let space = Space::named("large_coeff").unwrap();
+        let starts = |setting, granularity, order| {
+            let style = Style { order, ..Style::default() };
+            let task = Task { setting, granularity, style, ..Task::new(space.clone(), 2) };
+            let mut sampler = Sampler::new(&task, 3, Purpose::Train).unwrap();
+            (0..20).map(|i| sampler.proof(i, None).end().value(TermOrder::Paper).unwrap()).collect::<Vec<_>>()
+        };
+        let plain = starts(Setting::Plain, Granularity::COARSE, TermOrder::Paper);
+        assert_eq!(plain, starts(Setting::Calculator, Granularity::FINE, TermOrder::Paper));
+        assert_eq!(plain, starts(Setting::Plain, Granularity::FINE, TermOrder::Grlex));
+    }
+
+    #[test]
+    fn a_guarded_endpoint_is_drawn_again() {
+        let task = Task::new(Space::named("small_coeff").unwrap(), 1);
+        let mut sampler = Sampler::new(&task, 1, Purpose::Train).unwrap();
+        let guard = Guard::standard();
+        let mut examples = Examples::default();
+        for index in 0..20_000 {
+            sampler.write_examples(index, Some(&guard), &mut examples);
+            assert!(!guard.contains(sampler.polynomials.endpoint_fingerprint()));
+        }
+        let share = sampler.rejected() as f64 / sampler.drawn() as f64;
+        assert!((0.001..0.3).contains(&share), "{share}");
+        let end = |proof: &Proof| print(proof.end(), Notation::Infix, Style::default());
+        let (free, guarded) = (sampler.proof(0, None), sampler.proof(0, Some(&guard)));
+        assert_eq!(end(&free) == end(&guarded), !guard.contains(free.end().value(TermOrder::Paper).unwrap().fingerprint()));
     }
 }

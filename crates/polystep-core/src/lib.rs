@@ -34,3 +34,5 @@ pub mod check;
 pub mod judge;
 pub use check::{Check, Verdict, check_step};
 pub use judge::{Judgement, judge, judge_text};
+mod ink;
+mod scribe;
