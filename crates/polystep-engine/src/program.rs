@@ -131,6 +131,7 @@ pub enum Activation {
 
 /// One operation. Every op runs over the real rows of its batch.
 #[derive(Clone, Debug)]
+#[allow(missing_docs)] // the fields are the letters of each op's formula
 pub enum Op {
     /// `out = drop(LN(token[id]·scale + position[pos + 2]))`, ids and positions of `side` from the batch.
     Embed {

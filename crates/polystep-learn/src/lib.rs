@@ -7,6 +7,7 @@ pub mod checkpoint;
 pub mod config;
 pub mod decode;
 mod error;
+pub mod export;
 pub mod feed;
 mod files;
 pub mod log;

@@ -5,7 +5,7 @@
 //! beams are the same in both: at one length, sum and mean order alike. Per source, the 2·beam best candidates are walked
 //! in order: those ending in `</s>` are finished, the others fill the next live beams.
 
-use super::{Capacity, Hypothesis, Lane, Stepper, TopTokens};
+use super::{Hypothesis, Lane, Stepper, TopTokens};
 use polystep_core::token::{BOS, EOS};
 use polystep_engine::EngineError;
 
@@ -53,7 +53,7 @@ pub fn beam_search(
     options: BeamOptions,
 ) -> Result<Vec<BeamResult>, EngineError> {
     let mut answers = vec![BeamResult::default(); sources.len()];
-    for group in groups(sources, stepper.capacity(), options.beam) {
+    for group in groups(sources, stepper, options.beam) {
         let batch: Vec<&[u8]> = group.iter().map(|&i| sources[i]).collect();
         stepper.begin(&batch)?;
         let mut searches: Vec<Search> = (0..group.len()).map(|i| Search::new(options.beam, i as u32)).collect();
@@ -75,9 +75,11 @@ pub fn beam_search(
     Ok(answers)
 }
 
-/// Indices of the sources, longest first, cut into groups that fit: sources of one length share a batch.
-pub(super) fn groups(sources: &[&[u8]], capacity: Capacity, lanes_per_source: usize) -> Vec<Vec<usize>> {
-    let mut order: Vec<usize> = (0..sources.len()).collect();
+/// Indices of the sources that the model can take, longest first, cut into groups that fit: sources of one length share a
+/// batch.
+pub(super) fn groups(sources: &[&[u8]], stepper: &dyn Stepper, lanes_per_source: usize) -> Vec<Vec<usize>> {
+    let (capacity, longest) = (stepper.capacity(), stepper.max_tokens());
+    let mut order: Vec<usize> = (0..sources.len()).filter(|&i| sources[i].len() < longest).collect();
     order.sort_by_key(|&i| std::cmp::Reverse(sources[i].len()));
     let size = (capacity.lanes / lanes_per_source).max(1);
     let mut groups: Vec<Vec<usize>> = Vec::new();

@@ -9,7 +9,7 @@ use polystep_engine::EngineError;
 pub fn greedy(stepper: &mut dyn Stepper, sources: &[&[u8]]) -> Result<Vec<Hypothesis>, EngineError> {
     let empty = Hypothesis { tokens: Vec::new(), logprob: 0.0, finished: false };
     let mut answers = vec![empty; sources.len()];
-    for group in groups(sources, stepper.capacity(), 1) {
+    for group in groups(sources, stepper, 1) {
         let batch: Vec<&[u8]> = group.iter().map(|&i| sources[i]).collect();
         stepper.begin(&batch)?;
         let mut lanes: Vec<Lane> = (0..group.len() as u32).map(|source| Lane { source, parent: source, token: BOS }).collect();

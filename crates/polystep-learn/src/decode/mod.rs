@@ -4,13 +4,17 @@
 //! (hypotheses) by one token at a time. A lane names its parent of the step before, so that cached keys and values are
 //! looked up, never moved.
 
+mod answers;
 mod beam;
 mod engine;
 mod greedy;
+mod recursive;
 
+pub use answers::{Questions, Recursion};
 pub use beam::{BeamOptions, BeamResult, beam_search};
 pub use engine::EngineStepper;
 pub use greedy::greedy;
+pub use recursive::{RecursiveProof, Start, Stopped, recursive_proofs};
 
 use polystep_engine::EngineError;
 
@@ -58,7 +62,7 @@ pub trait Stepper {
     /// How many lanes one step may have, and how many source tokens (`</s>` included) one call of `begin` may take.
     fn capacity(&self) -> Capacity;
 
-    /// The longest output, `</s>` included.
+    /// The longest source and the longest output, `</s>` included. A longer source gets no answer, which is wrong.
     fn max_tokens(&self) -> usize;
 
     /// Encodes sources (without `</s>`); forgets everything before.

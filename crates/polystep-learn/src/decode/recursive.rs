@@ -1,0 +1,182 @@
+//! Recursive proofs: the model's own output is its next input, until it stops.
+//!
+//! A proof ends at the first bare polynomial (annotated: END), at an output that cannot be read, at a state seen before, or
+//! after 2n + 4 steps, n being the length of the right proof. In the calculator setting brackets are evaluated in the loop,
+//! so the states are evaluated ones. All proofs walk in step: one greedy call per round.
+
+use super::{Stepper, greedy};
+use polystep_core::judge::{evaluate_brackets, untagged};
+use polystep_core::notation::parse_tokens;
+use polystep_core::{Setting, Task, token};
+use polystep_engine::EngineError;
+
+/// Why a recursive proof stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stopped {
+    /// At a bare polynomial (annotated: END).
+    End,
+    /// At an output that cannot be read.
+    Malformed,
+    /// At a state seen before.
+    Loop,
+    /// At the limit of steps.
+    Limit,
+}
+
+/// A proof that a model wrote alone.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RecursiveProof {
+    /// What it wrote, step by step, brackets evaluated.
+    pub states: Vec<Vec<u8>>,
+    /// The log-probability of each step.
+    pub logprobs: Vec<f32>,
+    /// Why it stopped.
+    pub stop: Stopped,
+}
+
+/// What one output means for the proof.
+enum Outcome {
+    Next(Vec<u8>),
+    End(Vec<u8>),
+    Malformed(Vec<u8>),
+}
+
+/// Where a proof starts, as the model reads it, and how many steps the right one has.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Start {
+    /// The first input.
+    pub input: Vec<u8>,
+    /// Steps of the right proof.
+    pub steps: usize,
+}
+
+/// Writes a proof for every start.
+pub fn recursive_proofs(
+    stepper: &mut dyn Stepper,
+    task: &Task,
+    starts: &[Start],
+) -> Result<Vec<RecursiveProof>, EngineError> {
+    let fresh = || RecursiveProof { states: Vec::new(), logprobs: Vec::new(), stop: Stopped::Limit };
+    let mut proofs: Vec<RecursiveProof> = starts.iter().map(|_| fresh()).collect();
+    let mut walking: Vec<usize> = (0..starts.len()).filter(|&i| starts[i].steps > 0).collect();
+    while !walking.is_empty() {
+        let inputs: Vec<&[u8]> =
+            walking.iter().map(|&i| proofs[i].states.last().unwrap_or(&starts[i].input).as_slice()).collect();
+        let outputs = greedy(stepper, &inputs)?;
+        let mut next = Vec::with_capacity(walking.len());
+        for (i, output) in walking.into_iter().zip(outputs) {
+            let (proof, start) = (&mut proofs[i], &starts[i]);
+            proof.logprobs.push(output.logprob);
+            let (state, stop) = match read(output.tokens, output.finished, task) {
+                Outcome::End(state) => (state, Some(Stopped::End)),
+                Outcome::Malformed(state) => (state, Some(Stopped::Malformed)),
+                Outcome::Next(state) => {
+                    let seen = state == start.input || proof.states.contains(&state);
+                    (state, seen.then_some(Stopped::Loop))
+                }
+            };
+            proof.states.push(state);
+            match stop {
+                Some(stop) => proof.stop = stop,
+                None if proof.states.len() < 2 * start.steps + 4 => next.push(i),
+                None => proof.stop = Stopped::Limit,
+            }
+        }
+        walking = next;
+    }
+    Ok(proofs)
+}
+
+fn read(output: Vec<u8>, finished: bool, task: &Task) -> Outcome {
+    if !finished {
+        return Outcome::Malformed(output);
+    }
+    let readable = |tokens: &[u8]| parse_tokens(tokens, task.notation, task.style).ok().map(|(state, _)| state);
+    match task.setting {
+        Setting::Annotated => match untagged(&output).and_then(|state| readable(&state)) {
+            None => Outcome::Malformed(output),
+            Some(_) if output.first() == Some(&token::END) => Outcome::End(output),
+            Some(_) => Outcome::Next(output),
+        },
+        setting => {
+            let evaluated = match setting {
+                Setting::Calculator => evaluate_brackets(&output, task.notation),
+                _ if output.contains(&token::BRACKET) => None,
+                _ => Some(output.clone()),
+            };
+            match evaluated.and_then(|tokens| readable(&tokens).map(|state| (tokens, state))) {
+                None => Outcome::Malformed(output),
+                Some((tokens, state)) if state.is_endpoint() => Outcome::End(tokens),
+                Some((tokens, _)) => Outcome::Next(tokens),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decode::{Capacity, Lane, TopTokens};
+    use polystep_core::Space;
+    use polystep_core::token::{EOS, encode};
+    use std::collections::HashMap;
+
+    /// Writes what a table says, token by token, with certainty.
+    struct Parrot {
+        answers: HashMap<Vec<u8>, Vec<u8>>,
+        now: Vec<Vec<u8>>,
+    }
+
+    impl Stepper for Parrot {
+        fn capacity(&self) -> Capacity {
+            Capacity { lanes: 3, tokens: 1000 }
+        }
+
+        fn max_tokens(&self) -> usize {
+            100
+        }
+
+        fn begin(&mut self, sources: &[&[u8]]) -> Result<(), EngineError> {
+            self.now = sources.iter().map(|s| self.answers.get(*s).cloned().unwrap_or_default()).collect();
+            Ok(())
+        }
+
+        fn step(&mut self, position: usize, lanes: &[Lane], _: usize, out: &mut TopTokens) -> Result<(), EngineError> {
+            let token = |lane: &Lane| self.now[lane.source as usize].get(position).copied().unwrap_or(EOS);
+            *out = TopTokens { k: 1, tokens: lanes.iter().map(token).collect(), logprobs: vec![-0.1; lanes.len()] };
+            Ok(())
+        }
+    }
+
+    fn walk(setting: Setting, table: &[(&str, &str)], start: &str, steps: usize) -> (Vec<String>, Stopped) {
+        let task = Task { setting, ..Task::new(Space::named("small_coeff").unwrap(), 1) };
+        let answers = table.iter().map(|(a, b)| (encode(a).unwrap(), encode(b).unwrap())).collect();
+        let start = Start { input: encode(start).unwrap(), steps };
+        let mut proofs = recursive_proofs(&mut Parrot { answers, now: Vec::new() }, &task, &[start]).unwrap();
+        let proof = proofs.remove(0);
+        (proof.states.iter().map(|s| token::decode(s, task.notation)).collect(), proof.stop)
+    }
+
+    #[test]
+    fn a_proof_ends_at_a_bare_polynomial() {
+        let table = [("(x1)*(2)+(3)", "(2*x1)+(3)"), ("(2*x1)+(3)", "2*x1+3")];
+        let (states, stop) = walk(Setting::Plain, &table, "(x1)*(2)+(3)", 2);
+        assert_eq!((states, stop), (vec!["(2*x1)+(3)".into(), "2*x1+3".into()], Stopped::End));
+    }
+
+    #[test]
+    fn a_loop_and_nonsense_are_noticed() {
+        let table = [("(x1)*(2)+(3)", "(2*x1)+(3)"), ("(2*x1)+(3)", "(x1)*(2)+(3)")];
+        assert_eq!(walk(Setting::Plain, &table, "(x1)*(2)+(3)", 2).1, Stopped::Loop);
+        let table = [("(x1)*(2)+(3)", "(2*x1)+(3")];
+        assert_eq!(walk(Setting::Plain, &table, "(x1)*(2)+(3)", 2).1, Stopped::Malformed);
+    }
+
+    #[test]
+    fn the_calculator_works_in_the_loop() {
+        let table = [("(3*x1)*(4)+(3)", "([3*4]*x1)+(3)"), ("(12*x1)+(3)", "12*x1+3")];
+        let (states, stop) = walk(Setting::Calculator, &table, "(3*x1)*(4)+(3)", 2);
+        assert_eq!((states, stop), (vec!["(12*x1)+(3)".into(), "12*x1+3".into()], Stopped::End));
+        assert_eq!(walk(Setting::Plain, &table, "(3*x1)*(4)+(3)", 2).1, Stopped::Malformed);
+    }
+}
