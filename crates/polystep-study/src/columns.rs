@@ -102,6 +102,33 @@ pub fn cells(metrics: &Metrics, evaluation: &Evaluation) -> Vec<Cell> {
     COLUMNS.into_iter().map(cell).filter(|cell| cell.ours.is_some() || cell.paper.is_some()).collect()
 }
 
+/// Where a column's number stands in an evaluation of `metrics.json`, as a JSON pointer; counts stand at the top.
+pub fn pointer(evaluation: &Evaluation, column: &str) -> Option<String> {
+    let kind = |kind: StepKind| evaluation.greedy.as_ref()?.errors.kinds.iter().position(|k| k.kind == kind);
+    if let Some(rest) = column.strip_prefix("err_") {
+        let (which, name) = rest.split_once('_')?;
+        let kind = kind(match name {
+            "fac" => StepKind::Facstep,
+            "mul" => StepKind::Mulstep,
+            "sum" => StepKind::Sumstep,
+            _ => StepKind::Markstep,
+        })?;
+        return Some(format!("/greedy/errors/kinds/{kind}/{which}/percent"));
+    }
+    let place = match column {
+        "endpoint_acc" | "full_proof_acc" => "/greedy/full_proof/exact/percent",
+        "stepwise_acc" => "/greedy/stepwise/exact/percent",
+        "top1_acc_beam5" => "/beam/top1/exact/percent",
+        "beam5_acc" => "/beam/any5/exact/percent",
+        "sure_rate" => "/beam/calibration/sure_rate/percent",
+        "precision" => "/beam/calibration/precision/percent",
+        "recall" => "/beam/calibration/recall/percent",
+        "f1" => "/beam/calibration/f1",
+        _ => return None,
+    };
+    Some(place.to_owned())
+}
+
 type Value = (f64, Option<(f64, f64)>);
 
 /// Ours with its interval, and ours by the symbolic test.

@@ -1,10 +1,16 @@
 //! From prediction files and run logs to every number the paper reports about a model, and a page that explains them.
 //!
-//! Nothing here knows how a prediction was made: any model's predictions, ours or not, are scored by the same code.
+//! Nothing here knows how a prediction was made: any model's predictions, ours or not, are scored by the same code. In the
+//! order of the data: [`predictions`] are read and [`score`]d one by one; [`metrics`] adds them up, with their
+//! [`interval`]s, [`calibration`], [`errors`] and [`slices`]; [`columns`] puts them into the paper's columns beside the
+//! [`paper`]'s own numbers; [`compare`] sets runs side by side; [`report`] writes the page.
 
 pub mod calibration;
+pub mod columns;
+pub mod compare;
 pub mod error;
 pub mod errors;
+pub mod evaluate;
 pub mod interval;
 pub mod metrics;
 pub mod paired;
@@ -12,12 +18,17 @@ pub mod paper;
 pub mod predictions;
 pub mod ranking;
 pub mod recursive;
+pub mod report;
+pub mod run;
 pub mod score;
 pub mod slices;
-pub mod report {
-    //! x
-    pub mod chart;
-    pub mod diff;
-}
 
 pub use error::StudyError;
+pub use evaluate::{Inputs, evaluate};
+pub use interval::Proportion;
+pub use metrics::{Evaluation, Metrics, Provenance};
+pub use paper::Keys;
+pub use predictions::{Beam, Prediction};
+pub use recursive::{RecursiveRecord, Stop};
+pub use run::RunFolder;
+pub use score::Scoring;

@@ -5,8 +5,10 @@
 
 use std::ops::Range;
 
+use serde::Serialize;
+
 /// A piece of text and whether it differs.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Piece {
     /// The text.
     pub text: String,

@@ -1,0 +1,225 @@
+//! Several runs side by side: what differs in their configurations, which proofs only one of them solves, and whether that is
+//! more than chance; and several seeds of one configuration as mean and spread.
+//!
+//! Proofs are joined by their id, which is the same polynomial in every granularity, notation and setting, so a coarse and a
+//! fine model can be compared. A proof that only one of two runs was tested on is left out of both.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::columns::{Column, cells};
+use crate::error::StudyError;
+use crate::metrics::{Metrics, solved};
+use crate::paired::Paired;
+use crate::predictions::Prediction;
+use crate::score::{Outcome, Scoring};
+
+/// A key that not all configurations agree on.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Difference {
+    /// `model.layers`
+    pub key: String,
+    /// Its value in each run; nothing where it is not set.
+    pub values: Vec<Option<String>>,
+}
+
+/// The keys in which configurations differ, in alphabetical order.
+pub fn differences(configs: &[toml::Table]) -> Vec<Difference> {
+    let flat: Vec<BTreeMap<String, String>> = configs.iter().map(flatten).collect();
+    let mut keys: Vec<&String> = flat.iter().flat_map(|f| f.keys()).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    let values = |key: &String| flat.iter().map(|f| f.get(key).cloned()).collect::<Vec<_>>();
+    keys.into_iter()
+        .map(|key| Difference { key: key.clone(), values: values(key) })
+        .filter(|d| d.values.iter().any(|v| *v != d.values[0]))
+        .collect()
+}
+
+fn flatten(table: &toml::Table) -> BTreeMap<String, String> {
+    fn walk(prefix: &str, table: &toml::Table, out: &mut BTreeMap<String, String>) {
+        for (key, value) in table {
+            let key = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
+            match value {
+                toml::Value::Table(inner) => walk(&key, inner, out),
+                toml::Value::String(text) => drop(out.insert(key, text.clone())),
+                other => drop(out.insert(key, other.to_string())),
+            }
+        }
+    }
+    let mut out = BTreeMap::new();
+    walk("", table, &mut out);
+    out
+}
+
+/// Which proofs a run solves (every step exact, teacher-forced), by id, with their starts.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Solved {
+    proofs: BTreeMap<String, (bool, String)>,
+}
+
+impl Solved {
+    /// From predictions and their outcomes.
+    pub fn of(graded: &[(Prediction, Outcome)]) -> Result<Solved, StudyError> {
+        let outcomes: Vec<Outcome> = graded.iter().map(|(_, o)| o.clone()).collect();
+        let right = solved(&outcomes)?;
+        let first = graded.iter().filter(|(p, _)| p.step == 0);
+        let entry = |(p, _): &(Prediction, Outcome)| {
+            let right = right.get(p.proof.as_str()).copied().unwrap_or(false);
+            (p.proof.clone(), (right, p.input.clone()))
+        };
+        Ok(Solved { proofs: first.map(entry).collect() })
+    }
+}
+
+/// Scores predictions and keeps both: the comparison and the list of failures need the texts.
+pub fn grade(
+    predictions: impl IntoIterator<Item = Result<Prediction, StudyError>>,
+    scoring: &Scoring,
+) -> Result<Vec<(Prediction, Outcome)>, StudyError> {
+    let one = |p: Result<Prediction, StudyError>| {
+        let p = p?;
+        let outcome = scoring.score(&p);
+        Ok((p, outcome))
+    };
+    predictions.into_iter().map(one).collect()
+}
+
+/// A proof that one run solves and the other does not.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Example {
+    /// Its id.
+    pub proof: String,
+    /// What the model that solves it reads first.
+    pub start: String,
+}
+
+/// Two runs on the proofs that both were tested on.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Pair {
+    /// The fourfold table.
+    pub table: Paired,
+    /// McNemar's exact p-value.
+    pub p_value: f64,
+    /// What only the first solves.
+    pub only_first: Vec<Example>,
+    /// What only the second solves.
+    pub only_second: Vec<Example>,
+}
+
+/// Compares two runs; nothing if they share no proof.
+pub fn pair(first: &Solved, second: &Solved) -> Option<Pair> {
+    let both = first.proofs.iter().filter_map(|(id, a)| Some((id, a, second.proofs.get(id)?)));
+    let table = Paired::count(both.clone().map(|(_, a, b)| (a.0, b.0)));
+    if table.total() == 0 {
+        return None;
+    }
+    let example = |id: &String, start: &str| Example { proof: id.clone(), start: start.to_owned() };
+    let only_first = both.clone().filter(|(_, a, b)| a.0 && !b.0).map(|(id, a, _)| example(id, &a.1)).collect();
+    let only_second = both.filter(|(_, a, b)| b.0 && !a.0).map(|(id, _, b)| example(id, &b.1)).collect();
+    Some(Pair { table, p_value: table.p_value(), only_first, only_second })
+}
+
+/// Mean and spread of a column over seeds.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct Spread {
+    /// The column.
+    pub column: Column,
+    /// The mean.
+    pub mean: f64,
+    /// The sample standard deviation (n − 1).
+    pub deviation: f64,
+    /// The smallest.
+    pub min: f64,
+    /// The largest.
+    pub max: f64,
+}
+
+/// Runs that differ in nothing but their seeds.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Seeds {
+    /// Their places in the list of runs.
+    pub runs: Vec<usize>,
+    /// The columns that all of them have.
+    pub columns: Vec<Spread>,
+}
+
+/// Groups runs whose configurations agree in everything but keys named `seed`; groups of one are left out.
+pub fn seeds(runs: &[(Option<&toml::Table>, Option<&Metrics>)]) -> Vec<Seeds> {
+    let mut groups: BTreeMap<Vec<(String, String)>, Vec<usize>> = BTreeMap::new();
+    for (i, (config, metrics)) in runs.iter().enumerate() {
+        if let (Some(config), Some(_)) = (config, metrics) {
+            let rest = flatten(config).into_iter().filter(|(key, _)| key.rsplit('.').next() != Some("seed"));
+            groups.entry(rest.collect()).or_default().push(i);
+        }
+    }
+    let spreads = |members: Vec<usize>| {
+        let rows = members.iter().filter_map(|&i| {
+            let metrics = runs[i].1?;
+            Some(cells(metrics, metrics.evaluations.first()?))
+        });
+        let rows: Vec<_> = rows.collect();
+        let of = |column: Column| {
+            let one = |row: &Vec<crate::columns::Cell>| row.iter().find(|c| c.column == column)?.ours;
+            spread(column, &rows.iter().map(one).collect::<Option<Vec<f64>>>()?)
+        };
+        let columns = crate::columns::COLUMNS.into_iter().filter_map(of).collect();
+        Seeds { runs: members, columns }
+    };
+    let mut groups: Vec<Seeds> = groups.into_values().filter(|g| g.len() > 1).map(spreads).collect();
+    groups.sort_by_key(|g| g.runs[0]);
+    groups
+}
+
+fn spread(column: Column, values: &[f64]) -> Option<Spread> {
+    if values.len() < 2 {
+        return None;
+    }
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    let min = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let max = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    Some(Spread { column, mean, deviation: variance.sqrt(), min, max })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::columns::COLUMNS;
+
+    #[test]
+    fn only_what_differs_is_listed() {
+        let a: toml::Table = toml::from_str("[data]\nseed = 1\nvars = 1\n[model]\nsize = \"S\"").unwrap();
+        let b: toml::Table = toml::from_str("[data]\nseed = 2\nvars = 1\n[model]\nsize = \"S\"\nd = 64").unwrap();
+        let found = differences(&[a, b]);
+        let texts: Vec<_> = found.iter().map(|d| (d.key.as_str(), d.values.iter().map(Option::as_deref).collect::<Vec<_>>())).collect();
+        assert_eq!(texts, [("data.seed", vec![Some("1"), Some("2")]), ("model.d", vec![None, Some("64")])]);
+    }
+
+    fn run(proofs: &[(&str, bool)]) -> Solved {
+        Solved { proofs: proofs.iter().map(|(id, right)| ((*id).to_owned(), (*right, format!("({id})")))).collect() }
+    }
+
+    #[test]
+    fn proofs_are_joined_by_id() {
+        let first = run(&[("a", true), ("b", true), ("c", false), ("only here", true)]);
+        let second = run(&[("a", true), ("b", false), ("c", false), ("d", true)]);
+        let pair = pair(&first, &second).unwrap();
+        assert_eq!(pair.table, Paired { both: 1, first_only: 1, second_only: 0, neither: 1 });
+        assert_eq!(pair.only_first, [Example { proof: "b".into(), start: "(b)".into() }]);
+        assert_eq!(pair.p_value, 1.0);
+        assert!(super::pair(&first, &run(&[("z", true)])).is_none());
+    }
+
+    #[test]
+    fn spread_by_hand() {
+        let found = spread(COLUMNS[3], &[96.0, 97.0, 99.5]).unwrap();
+        assert!((found.mean - 97.5).abs() < 1e-12);
+        // ((1.5² + 0.5² + 2²) / 2)^½
+        assert!((found.deviation - 3.25f64.sqrt()).abs() < 1e-12);
+        assert_eq!((found.min, found.max), (96.0, 99.5));
+        assert_eq!(spread(COLUMNS[3], &[96.0]), None);
+    }
+}

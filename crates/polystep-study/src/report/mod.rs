@@ -1,0 +1,74 @@
+//! The report: one HTML page that needs nothing but itself, and the same table as Markdown and LaTeX.
+//!
+//! The page shows the numbers of `metrics.json` and computes none of its own: every number that stands there carries its JSON
+//! pointer (`data-metric`), and a test reads the page back. Predictions are only opened for the list of failures and for
+//! comparing runs proof by proof. What a run does not have, its section says.
+
+pub mod chart;
+mod compare;
+mod curves;
+pub mod diff;
+mod failures;
+mod page;
+mod sentence;
+mod tables;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use minijinja::value::Serde;
+use minijinja::{Environment, context};
+
+pub use failures::SHOWN;
+pub use sentence::explain;
+pub use tables::{latex, markdown};
+
+use crate::columns::Unit;
+use crate::error::StudyError;
+use crate::run::RunFolder;
+
+/// Writes the page to `out`, and the tables beside it with the endings `.md` and `.tex`. Returns the three files.
+pub fn write(runs: &[RunFolder], out: &Path) -> Result<[PathBuf; 3], StudyError> {
+    let page = html(runs)?;
+    let files = [out.to_path_buf(), out.with_extension("md"), out.with_extension("tex")];
+    for (path, text) in files.iter().zip([page, markdown(runs), latex(runs)]) {
+        write_whole(path, &text)?;
+    }
+    Ok(files)
+}
+
+/// A file that is whole or not there.
+fn write_whole(path: &Path, text: &str) -> Result<(), StudyError> {
+    let mut name = path.file_name().unwrap_or_default().to_os_string();
+    name.push(".tmp");
+    let temporary = path.with_file_name(name);
+    let written = fs::write(&temporary, text).and_then(|()| fs::rename(&temporary, path));
+    written.map_err(|e| {
+        let _ = fs::remove_file(&temporary);
+        StudyError::write(path, e)
+    })
+}
+
+/// The page.
+pub fn html(runs: &[RunFolder]) -> Result<String, StudyError> {
+    let page = page::Page::of(runs);
+    let mut environment = Environment::new();
+    environment.add_template("report.html", include_str!("templates/report.html"))?;
+    environment.add_template("macros.html", include_str!("templates/macros.html"))?;
+    environment.add_template("run.html", include_str!("templates/run.html"))?;
+    environment.add_template("compare.html", include_str!("templates/compare.html"))?;
+    let style = include_str!("templates/style.css");
+    let script = include_str!("templates/script.js");
+    let version = env!("CARGO_PKG_VERSION");
+    let context = context! { page => Serde(&page), style, script, version };
+    Ok(environment.get_template("report.html")?.render(context)?)
+}
+
+/// A number as the tables write it.
+pub fn number(value: f64, unit: Unit) -> String {
+    match unit {
+        Unit::Percent => format!("{value:.2}"),
+        Unit::Fraction => format!("{value:.3}"),
+        Unit::Count => chart::short(value),
+    }
+}
