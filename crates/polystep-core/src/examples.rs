@@ -105,7 +105,13 @@ impl Sampler {
         task.validate()?;
         let polynomials = Polynomials::new(&task.space, task.vars, task.style, seed, purpose)?;
         Ok(Sampler {
-            scribe: Scribe::new(&polynomials.basis, task.setting, task.granularity, task.notation, task.style),
+            scribe: Scribe::new(
+                &polynomials.basis,
+                task.setting,
+                task.granularity,
+                task.notation,
+                task.style,
+            ),
             polynomials,
             probe: Probe::new(seed),
             task: task.clone(),
@@ -135,13 +141,20 @@ impl Sampler {
             return;
         }
         self.draw(index, guard);
-        self.scribe.write(&self.polynomials.basis, &self.polynomials.draft, index, out);
+        self.scribe
+            .write(&self.polynomials.basis, &self.polynomials.draft, index, out);
     }
 
     /// The slow and obvious way to write the drawn polynomial's steps, by way of [`Proof`].
     #[cfg(test)]
     pub(crate) fn write_reference(&self, index: u64, out: &mut Examples) {
-        let Task { setting, granularity, notation, style, .. } = self.task;
+        let Task {
+            setting,
+            granularity,
+            notation,
+            style,
+            ..
+        } = self.task;
         let proof = Proof::of(&self.polynomials.state(), granularity, style)
             .expect("the caps keep every sampled coefficient below 2^64");
         for (i, line) in proof.lines(setting, notation, style).iter().enumerate() {
@@ -152,8 +165,12 @@ impl Sampler {
     /// The structured proof of polynomial `index`.
     pub fn proof(&mut self, index: u64, guard: Option<&Guard>) -> Proof {
         self.draw(index, guard);
-        Proof::of(&self.polynomials.state(), self.task.granularity, self.task.style)
-            .expect("the caps keep every sampled coefficient below 2^64")
+        Proof::of(
+            &self.polynomials.state(),
+            self.task.granularity,
+            self.task.style,
+        )
+        .expect("the caps keep every sampled coefficient below 2^64")
     }
 
     /// The task.
@@ -189,11 +206,11 @@ impl Sampler {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::monomial::TermOrder;
     use crate::notation::{Notation, Style, print};
     use crate::space::{KEYS, Retry, Space, Subtask, Variables};
     use crate::task::{Fac, Granularity, Mul, Sum};
     use crate::token::decode;
-    use crate::monomial::TermOrder;
 
     fn granularities() -> Vec<Granularity> {
         let mut all = Vec::new();
@@ -217,8 +234,16 @@ mod tests {
             assert_eq!(fast.len(), slow.len(), "{task:?} {index}");
             for i in 0..fast.len() {
                 let text = |tokens: &[u8]| decode(tokens, task.notation);
-                assert_eq!(text(fast.src(i)), text(slow.src(i)), "source {i} of {index}: {task:?}");
-                assert_eq!(text(fast.tgt(i)), text(slow.tgt(i)), "target {i} of {index}: {task:?}");
+                assert_eq!(
+                    text(fast.src(i)),
+                    text(slow.src(i)),
+                    "source {i} of {index}: {task:?}"
+                );
+                assert_eq!(
+                    text(fast.tgt(i)),
+                    text(slow.tgt(i)),
+                    "target {i} of {index}: {task:?}"
+                );
                 assert_eq!(fast.kind(i), slow.kind(i));
                 let (f, s) = (fast.spans[i], slow.spans[i]);
                 assert_eq!((f.proof, f.step), (s.proof, s.step));
@@ -227,10 +252,22 @@ mod tests {
     }
 
     fn agree_in_every_way(space: &Space, vars: usize, style: Style, proofs: u64) {
-        for setting in [Setting::Plain, Setting::Calculator, Setting::Annotated, Setting::Endpoint] {
+        for setting in [
+            Setting::Plain,
+            Setting::Calculator,
+            Setting::Annotated,
+            Setting::Endpoint,
+        ] {
             for granularity in granularities() {
                 for notation in [Notation::Infix, Notation::Prefix] {
-                    let task = Task { space: space.clone(), vars, setting, granularity, notation, style };
+                    let task = Task {
+                        space: space.clone(),
+                        vars,
+                        setting,
+                        granularity,
+                        notation,
+                        style,
+                    };
                     if task.validate().is_ok() {
                         agree(&task, proofs);
                     }
@@ -260,10 +297,15 @@ mod tests {
                 agree_in_every_way(&space, 2, Style { order, ones }, 4);
             }
         }
-        (space.retry, space.variables, space.degree.polynomial) = (Retry::Factor, Variables::Uniform, 6);
+        (space.retry, space.variables, space.degree.polynomial) =
+            (Retry::Factor, Variables::Uniform, 6);
         agree_in_every_way(&space, 5, Style::default(), 4);
-        (space.retry, space.coeff.factor, space.coeff.product, space.coeff.polynomial) =
-            (Retry::Polynomial, 5000, 1 << 32, 1 << 40);
+        (
+            space.retry,
+            space.coeff.factor,
+            space.coeff.product,
+            space.coeff.polynomial,
+        ) = (Retry::Polynomial, 5000, 1 << 32, 1 << 40);
         agree_in_every_way(&space, 3, Style::default(), 4);
     }
 
@@ -271,14 +313,36 @@ mod tests {
     fn the_same_polynomial_in_every_task() {
         let space = Space::named("large_coeff").unwrap();
         let starts = |setting, granularity, order| {
-            let style = Style { order, ..Style::default() };
-            let task = Task { setting, granularity, style, ..Task::new(space.clone(), 2) };
+            let style = Style {
+                order,
+                ..Style::default()
+            };
+            let task = Task {
+                setting,
+                granularity,
+                style,
+                ..Task::new(space.clone(), 2)
+            };
             let mut sampler = Sampler::new(&task, 3, Purpose::Train).unwrap();
-            (0..20).map(|i| sampler.proof(i, None).end().value(TermOrder::Paper).unwrap()).collect::<Vec<_>>()
+            (0..20)
+                .map(|i| {
+                    sampler
+                        .proof(i, None)
+                        .end()
+                        .value(TermOrder::Paper)
+                        .unwrap()
+                })
+                .collect::<Vec<_>>()
         };
         let plain = starts(Setting::Plain, Granularity::COARSE, TermOrder::Paper);
-        assert_eq!(plain, starts(Setting::Calculator, Granularity::FINE, TermOrder::Paper));
-        assert_eq!(plain, starts(Setting::Plain, Granularity::FINE, TermOrder::Grlex));
+        assert_eq!(
+            plain,
+            starts(Setting::Calculator, Granularity::FINE, TermOrder::Paper)
+        );
+        assert_eq!(
+            plain,
+            starts(Setting::Plain, Granularity::FINE, TermOrder::Grlex)
+        );
     }
 
     #[test]
@@ -295,6 +359,9 @@ mod tests {
         assert!((0.001..0.3).contains(&share), "{share}");
         let end = |proof: &Proof| print(proof.end(), Notation::Infix, Style::default());
         let (free, guarded) = (sampler.proof(0, None), sampler.proof(0, Some(&guard)));
-        assert_eq!(end(&free) == end(&guarded), !guard.contains(free.end().value(TermOrder::Paper).unwrap().fingerprint()));
+        assert_eq!(
+            end(&free) == end(&guarded),
+            !guard.contains(free.end().value(TermOrder::Paper).unwrap().fingerprint())
+        );
     }
 }

@@ -152,7 +152,11 @@ impl Polynomials {
         ];
         let worst = (0..3).max_by_key(|&i| (broken[i], i)).unwrap_or(0);
         let (cap, value) = caps[worst];
-        let reason = format!("it was broken in {} of {} draws", broken[worst], broken.iter().sum::<u64>());
+        let reason = format!(
+            "it was broken in {} of {} draws",
+            broken[worst],
+            broken.iter().sum::<u64>()
+        );
         Err(SpaceError::Cap { cap, value, reason })
     }
 
@@ -172,7 +176,13 @@ impl Polynomials {
     /// The polynomial just drawn, as the state that a proof starts from.
     pub fn state(&self) -> State {
         let d = &self.draft;
-        let term = |c: &Cell| Term::raw(c.coeff, self.basis.monomials[usize::from(c.rank)], self.style.ones);
+        let term = |c: &Cell| {
+            Term::raw(
+                c.coeff,
+                self.basis.monomials[usize::from(c.rank)],
+                self.style.ones,
+            )
+        };
         let factor = |&f: &FactorSpan| Factor(d.raw(f).iter().map(term).collect());
         let product = |&p: &ProductSpan| Product(d.factors(p).iter().map(factor).collect());
         State::Sum(d.products.iter().map(product).collect())
@@ -181,7 +191,10 @@ impl Polynomials {
     /// The fingerprint of the endpoint, [`Poly::fingerprint`](crate::poly::Poly::fingerprint).
     #[inline]
     pub fn endpoint_fingerprint(&self) -> u64 {
-        self.draft.total.iter().fold(0u64, |sum, &c| sum.wrapping_add(self.basis.fingerprint(c)))
+        self.draft
+            .total
+            .iter()
+            .fold(0u64, |sum, &c| sum.wrapping_add(self.basis.fingerprint(c)))
     }
 
     /// A 64-bit name of the start as it is written: products, factors and terms in their order.
@@ -215,12 +228,20 @@ impl Polynomials {
             taking_part = self.stream.between(1, self.vars as u64) as usize;
             self.stream.choose(&mut xs[..self.vars], taking_part);
         }
-        let mdeg = self.stream.between(1, u64::from(self.space.degree.polynomial)) as u32;
+        let mdeg = self
+            .stream
+            .between(1, u64::from(self.space.degree.polynomial)) as u32;
         let products = self.space.products;
-        let nprod = self.stream.between(u64::from(products.min), u64::from(products.max));
+        let nprod = self
+            .stream
+            .between(u64::from(products.min), u64::from(products.max));
         let mut tries = 0;
         while (self.draft.products.len() as u64) < nprod {
-            let mark = (self.draft.raw.len(), self.draft.simple.len(), self.draft.factors.len());
+            let mark = (
+                self.draft.raw.len(),
+                self.draft.simple.len(),
+                self.draft.factors.len(),
+            );
             let Err(broken) = self.build_product(&mut xs[..taking_part], mdeg) else {
                 tries = 0;
                 continue;
@@ -249,7 +270,9 @@ impl Polynomials {
         }
         let xs = &mut xs[..nvar];
         let factors = self.space.factors;
-        let nfac = self.stream.between(u64::from(factors.min), u64::from(factors.max));
+        let nfac = self
+            .stream
+            .between(u64::from(factors.min), u64::from(factors.max));
         let (max_terms, max_coeff) = (self.space.terms.product, self.space.coeff.product);
         let (mut rdegree, mut rterms, mut rcoeff) = (mdeg, max_terms, max_coeff);
         let first = self.draft.factors.len() as u32;
@@ -284,7 +307,11 @@ impl Polynomials {
             }
         }
         let limit = self.space.coeff.polynomial;
-        if self.current.iter().any(|c| self.total.coeff(c.rank) + c.coeff > limit) {
+        if self
+            .current
+            .iter()
+            .any(|c| self.total.coeff(c.rank) + c.coeff > limit)
+        {
             return Err(Broken::PolynomialCoefficient);
         }
         for c in &self.current {
@@ -307,7 +334,9 @@ impl Polynomials {
         if nvar < xs.len() {
             self.stream.choose(xs, nvar);
         }
-        let nterms = self.stream.between(1, u64::from(self.space.terms.factor.min(rterms)));
+        let nterms = self
+            .stream
+            .between(1, u64::from(self.space.terms.factor.min(rterms)));
         let max_degree = u64::from(self.space.degree.factor.min(rdegree));
         let max_coeff = self.space.coeff.factor.min(rcoeff);
         let draft = &mut self.draft;
@@ -319,7 +348,10 @@ impl Polynomials {
                 self.basis.power(usize::from(xs[0]), d)
             } else {
                 let pick = |rank, _| {
-                    self.basis.times(rank, usize::from(xs[self.stream.below(nvar as u64) as usize]))
+                    self.basis.times(
+                        rank,
+                        usize::from(xs[self.stream.below(nvar as u64) as usize]),
+                    )
                 };
                 (0..d).fold(self.basis.one(), pick)
             };
@@ -357,7 +389,8 @@ impl Polynomials {
         }
         for a in &self.current {
             for b in factor {
-                self.product.add(self.basis.product(a.rank, b.rank), a.coeff * b.coeff);
+                self.product
+                    .add(self.basis.product(a.rank, b.rank), a.coeff * b.coeff);
             }
         }
         self.product.drain(&mut self.next)

@@ -4,6 +4,9 @@
 //! spelled once, as a run of tokens, and a state is a sequence of runs. Where a step's input is the target of the step
 //! before, it is written once and the two examples overlap. A test holds the two ways against each other.
 
+mod emit;
+mod spell;
+
 use crate::basis::{Accumulator, Basis, Cell};
 use crate::examples::{ExampleSpan, Examples};
 use crate::ink::{Letters, Page, Seg};
@@ -46,7 +49,13 @@ pub(crate) struct Scribe {
 }
 
 impl Scribe {
-    pub fn new(basis: &Basis, setting: Setting, granularity: Granularity, notation: Notation, style: Style) -> Scribe {
+    pub fn new(
+        basis: &Basis,
+        setting: Setting,
+        granularity: Granularity,
+        notation: Notation,
+        style: Style,
+    ) -> Scribe {
         let fused = granularity.fac == Fac::Product && granularity.mul == Mul::Product;
         Scribe {
             setting,
@@ -101,7 +110,10 @@ impl Scribe {
         }
         let base = out.tokens.len() as u32;
         out.tokens.extend_from_slice(self.page.written());
-        out.spans.extend(self.spans.iter().map(|s| ExampleSpan { start: s.start + base, ..*s }));
+        out.spans.extend(self.spans.iter().map(|s| ExampleSpan {
+            start: s.start + base,
+            ..*s
+        }));
     }
 
     fn calculator(&self) -> bool {
@@ -128,38 +140,11 @@ impl Scribe {
         self.previous = self.emit_state();
     }
 
-    /// Spells all factors of a product as one run.
-    fn spell_product(&mut self, draft: &Draft, factors: &[FactorSpan], raw: bool) -> Seg {
-        let at = self.runs.len();
-        for (i, &f) in factors.iter().enumerate() {
-            self.runs.reserve(2);
-            self.between_factors(i, factors.len());
-            let cells = if raw { draft.raw(f) } else { draft.simple(f) };
-            self.letters.factor(cells, raw, &mut self.runs);
-        }
-        self.runs.since(at)
-    }
-
-    fn between_factors(&mut self, i: usize, n: usize) {
-        if self.prefix {
-            if i + 1 < n {
-                self.runs.push(token::PRODUCT_OF);
-            }
-        } else if i > 0 {
-            self.runs.push(token::TIMES);
-        }
-    }
-
-    fn spell_simple(&mut self, cells: &[Cell]) -> Seg {
-        let at = self.runs.len();
-        self.letters.factor(cells, false, &mut self.runs);
-        self.runs.since(at)
-    }
-
     /// Whether a facstep changes a factor.
     #[inline]
     fn changes(&self, draft: &Draft, f: FactorSpan) -> bool {
-        f.raw.1 - f.raw.0 != f.simple.1 - f.simple.0 || draft.raw(f).iter().any(|&c| self.letters.is_raw(c))
+        f.raw.1 - f.raw.0 != f.simple.1 - f.simple.0
+            || draft.raw(f).iter().any(|&c| self.letters.is_raw(c))
     }
 
     fn facsteps(&mut self, draft: &Draft) {
@@ -228,7 +213,9 @@ impl Scribe {
     fn facsteps_by_term(&mut self, draft: &Draft, p: usize, i: usize, f: FactorSpan, alone: bool) {
         let (raw, simple) = (draft.raw(f), draft.simple(f));
         let at = self.products[p].0 + i;
-        let group = |from: usize, rank: u16| from + raw[from..].iter().take_while(|c| c.rank == rank).count();
+        let group = |from: usize, rank: u16| {
+            from + raw[from..].iter().take_while(|c| c.rank == rank).count()
+        };
         let mut ends = 0;
         let mut pending = 0;
         for &cell in simple {
@@ -239,7 +226,10 @@ impl Scribe {
         if pending == 0 {
             // Only a lone factor in normal form: it loses its parentheses.
             let seg = self.current[at];
-            self.mark(StepKind::Facstep, Mark::Within(p, i, 1, seg.len.saturating_sub(1)));
+            self.mark(
+                StepKind::Facstep,
+                Mark::Within(p, i, 1, seg.len.saturating_sub(1)),
+            );
             if self.calculator() {
                 self.emit_target(StepKind::Facstep, Some(seg));
             }
@@ -256,7 +246,8 @@ impl Scribe {
                 let (_, _, hi) = self.spell_mixture(&simple[..k], &raw[from..end], None);
                 self.mark(StepKind::Facstep, Mark::Within(p, i, lo, hi));
                 if self.calculator() {
-                    let (open, ..) = self.spell_mixture(&simple[..k], &raw[end..], Some(&raw[from..end]));
+                    let (open, ..) =
+                        self.spell_mixture(&simple[..k], &raw[end..], Some(&raw[from..end]));
                     self.current[at] = open;
                     self.emit_target(StepKind::Facstep, last.then_some(open));
                 }
@@ -266,49 +257,6 @@ impl Scribe {
             }
             from = end;
         }
-    }
-
-    /// A factor whose first terms are done; perhaps one open group; the rest as drawn. Also returns where the group or the
-    /// rest begins and ends, without the closing parenthesis.
-    fn spell_mixture(&mut self, done: &[Cell], rest: &[Cell], open: Option<&[Cell]>) -> (Seg, usize, usize) {
-        let n = done.len() + usize::from(open.is_some()) + rest.len();
-        let (letters, runs) = (&self.letters, &mut self.runs);
-        runs.reserve((n + 1 + open.map_or(0, <[Cell]>::len)) * (letters.longest + 1));
-        let at = runs.len();
-        letters.parenthesis(token::OPEN, runs);
-        for (i, &cell) in done.iter().enumerate() {
-            letters.between_terms(i, n, runs);
-            letters.term(cell, false, runs);
-        }
-        let mut lo = None;
-        if let Some(group) = open {
-            letters.between_terms(done.len(), n, runs);
-            lo = Some(runs.len() - at);
-            open_group(letters, group, runs);
-        }
-        for (i, &cell) in rest.iter().enumerate() {
-            letters.between_terms(n - rest.len() + i, n, runs);
-            lo = lo.or(Some(runs.len() - at));
-            letters.term(cell, letters.is_raw(cell), runs);
-        }
-        let hi = runs.len() - at;
-        letters.parenthesis(token::CLOSE, runs);
-        (runs.since(at), lo.unwrap_or(hi), hi)
-    }
-
-    /// A collected factor with its sums left open.
-    fn spell_open_factor(&mut self, draft: &Draft, f: FactorSpan) -> Seg {
-        let (letters, runs) = (&self.letters, &mut self.runs);
-        let (raw, n) = (draft.raw(f), (f.simple.1 - f.simple.0) as usize);
-        runs.reserve((2 * raw.len() + 2) * (letters.longest + 1));
-        let at = runs.len();
-        letters.parenthesis(token::OPEN, runs);
-        for (i, group) in raw.chunk_by(|a, b| a.rank == b.rank).enumerate() {
-            letters.between_terms(i, n, runs);
-            open_group(letters, group, runs);
-        }
-        letters.parenthesis(token::CLOSE, runs);
-        runs.since(at)
     }
 
     fn mulsteps(&mut self, basis: &Basis, draft: &Draft) {
@@ -325,12 +273,23 @@ impl Scribe {
         }
     }
 
-    fn mulstep_product(&mut self, basis: &Basis, draft: &Draft, p: usize, product: ProductSpan, alone: bool) {
+    fn mulstep_product(
+        &mut self,
+        basis: &Basis,
+        draft: &Draft,
+        p: usize,
+        product: ProductSpan,
+        alone: bool,
+    ) {
         self.mark(StepKind::Mulstep, Mark::Products(p, p + 1));
         let (first, _) = self.products[p];
         self.products[p].1 = 1;
         if self.calculator() {
-            let factors: Vec<&[Cell]> = draft.factors(product).iter().map(|&f| draft.simple(f)).collect();
+            let factors: Vec<&[Cell]> = draft
+                .factors(product)
+                .iter()
+                .map(|&f| draft.simple(f))
+                .collect();
             self.current[first] = self.spell_open_product(basis, &factors);
             self.emit_target(StepKind::Mulstep, alone.then(|| self.current[first]));
         }
@@ -338,7 +297,14 @@ impl Scribe {
         self.emit_next(StepKind::Mulstep, alone.then(|| self.current[first]));
     }
 
-    fn mulsteps_by_pair(&mut self, basis: &Basis, draft: &Draft, p: usize, factors: &[FactorSpan], alone: bool) {
+    fn mulsteps_by_pair(
+        &mut self,
+        basis: &Basis,
+        draft: &Draft,
+        p: usize,
+        factors: &[FactorSpan],
+        alone: bool,
+    ) {
         let mut left = std::mem::take(&mut self.left);
         left.clear();
         left.extend_from_slice(draft.simple(factors[0]));
@@ -355,7 +321,8 @@ impl Scribe {
             }
             for a in &left {
                 for b in right {
-                    self.sum.add(basis.product(a.rank, b.rank), a.coeff * b.coeff);
+                    self.sum
+                        .add(basis.product(a.rank, b.rank), a.coeff * b.coeff);
                 }
             }
             left.clear();
@@ -366,54 +333,6 @@ impl Scribe {
         self.left = left;
     }
 
-    /// A product with its coefficients left open: the choices of one term per factor in lexicographic order.
-    fn spell_open_product(&mut self, basis: &Basis, factors: &[&[Cell]]) -> Seg {
-        let mut combinations = std::mem::take(&mut self.combinations);
-        combinations.clear();
-        let total: usize = factors.iter().map(|f| f.len()).product();
-        for number in 0..total {
-            let rank = choice(factors, number).fold(basis.one(), |rank, c| basis.product(rank, c.rank));
-            combinations.push((rank, number as u32));
-        }
-        combinations.sort_unstable();
-        let (letters, runs) = (&self.letters, &mut self.runs);
-        runs.reserve((total + 1) * (letters.longest + 24 * factors.len() + 4));
-        let at = runs.len();
-        letters.parenthesis(token::OPEN, runs);
-        let n = combinations.chunk_by(|a, b| a.0 == b.0).count();
-        for (i, group) in combinations.chunk_by(|a, b| a.0 == b.0).enumerate() {
-            letters.between_terms(i, n, runs);
-            let rank = group[0].0;
-            let numbers = |number: u32| choice(factors, number as usize).map(|c| c.coeff).filter(|&c| c != 1);
-            if group.len() == 1 && numbers(group[0].1).nth(1).is_none() {
-                let coeff = numbers(group[0].1).next().unwrap_or(1);
-                letters.term(Cell { coeff, rank }, false, runs);
-                continue;
-            }
-            letters.open_times(rank, true, runs);
-            runs.push(token::BRACKET);
-            for (j, &(_, number)) in group.iter().enumerate() {
-                letters.between_terms(j, group.len(), runs);
-                let count = numbers(number).count();
-                for (k, coeff) in numbers(number).enumerate() {
-                    if if self.prefix { k + 1 < count } else { k > 0 } {
-                        runs.push(token::TIMES);
-                    }
-                    letters.integer(coeff, runs);
-                }
-                if count == 0 {
-                    letters.integer(1, runs);
-                }
-            }
-            runs.push(token::UNBRACKET);
-            letters.open_times(rank, false, runs);
-            letters.monomial(rank, false, runs);
-        }
-        letters.parenthesis(token::CLOSE, runs);
-        self.combinations = combinations;
-        self.runs.since(at)
-    }
-
     fn sumsteps(&mut self, draft: &Draft) {
         let n = draft.products.len();
         if n == 1 {
@@ -422,7 +341,8 @@ impl Scribe {
         if self.granularity.sum == Sum::All {
             self.mark(StepKind::Sumstep, Mark::Products(0, n));
             if self.calculator() {
-                let addends: Vec<&[Cell]> = draft.products.iter().map(|&p| draft.expanded(p)).collect();
+                let addends: Vec<&[Cell]> =
+                    draft.products.iter().map(|&p| draft.expanded(p)).collect();
                 let open = self.spell_open_sum(&draft.total, &addends);
                 self.emit_target(StepKind::Sumstep, Some(open));
             }
@@ -454,187 +374,4 @@ impl Scribe {
         }
         self.left = left;
     }
-
-    /// A sum with its coefficients left open.
-    fn spell_open_sum(&mut self, total: &[Cell], addends: &[&[Cell]]) -> Seg {
-        let (letters, runs) = (&self.letters, &mut self.runs);
-        runs.reserve((total.len() + 1) * (letters.longest + 24 * addends.len() + 4));
-        let at = runs.len();
-        letters.parenthesis(token::OPEN, runs);
-        let mut group: Vec<Cell> = Vec::with_capacity(addends.len());
-        for (i, cell) in total.iter().enumerate() {
-            letters.between_terms(i, total.len(), runs);
-            group.clear();
-            group.extend(addends.iter().flat_map(|a| a.iter()).filter(|c| c.rank == cell.rank));
-            open_group(letters, &group, runs);
-        }
-        letters.parenthesis(token::CLOSE, runs);
-        runs.since(at)
-    }
-
-    /// Annotated: writes the state with its operand marked, from `MARK $ S`.
-    #[inline]
-    fn mark(&mut self, kind: StepKind, mark: Mark) {
-        if self.setting == Setting::Annotated {
-            let at = self.page.len();
-            self.page.reserve(self.runs.len() + 4 * self.current.len() + 8);
-            self.page.push(kind.tag());
-            self.page.push(token::DOLLAR);
-            self.emit_marked(mark);
-            let target = self.page.since(at);
-            self.example(StepKind::Markstep, self.previous, target);
-            self.previous = target;
-        }
-    }
-
-    /// Calculator: writes the target with open coefficients.
-    fn emit_target(&mut self, kind: StepKind, bare: Option<Seg>) {
-        let target = match bare {
-            Some(seg) => self.emit_bare(seg),
-            None => self.emit_state(),
-        };
-        self.example(kind, self.previous, target);
-    }
-
-    /// Writes the state that the step leads to; the next step starts from it.
-    #[inline]
-    fn emit_next(&mut self, kind: StepKind, bare: Option<Seg>) {
-        let state = match bare {
-            Some(seg) => self.emit_bare(seg),
-            None => self.emit_state(),
-        };
-        if !self.calculator() {
-            self.example(kind, self.previous, state);
-        }
-        self.previous = state;
-    }
-
-    #[inline]
-    fn example(&mut self, kind: StepKind, src: Seg, tgt: Seg) {
-        debug_assert_eq!(src.end(), tgt.start);
-        self.spans.push(ExampleSpan {
-            start: src.start as u32,
-            src_len: src.len as u16,
-            tgt_len: tgt.len as u16,
-            kind,
-            proof: self.index,
-            step: self.spans.len() as u16,
-        });
-    }
-
-    /// Writes the current state.
-    #[inline]
-    fn emit_state(&mut self) -> Seg {
-        let at = self.page.len();
-        self.page.reserve(self.runs.len() + 4 * self.current.len() + 8);
-        if self.setting == Setting::Annotated {
-            self.page.push(token::MARK);
-            self.page.push(token::DOLLAR);
-        }
-        let n = self.products.len();
-        let alone = n == 1 && self.products[0].1 == 1;
-        for p in self.first_product..n {
-            let (first, count) = self.products[p];
-            if self.prefix {
-                if p + 1 < n {
-                    self.page.push(token::SUM_OF);
-                }
-            } else if p > self.first_product {
-                self.page.push(token::PLUS);
-            }
-            for f in 0..count {
-                if self.prefix {
-                    // A fused product of several factors holds its own operators.
-                    if f + 1 < count || (alone && self.is_single(first)) {
-                        self.page.push(token::PRODUCT_OF);
-                    }
-                } else if f > 0 {
-                    self.page.push(token::TIMES);
-                }
-                self.page.copy(&self.runs, self.current[first + f]);
-            }
-        }
-        self.page.since(at)
-    }
-
-    /// Whether a run is one factor, not a fused product.
-    fn is_single(&self, run: usize) -> bool {
-        let seg = self.current[run];
-        !self.fused || self.runs.written()[seg.start] != token::PRODUCT_OF
-    }
-
-    /// Writes a polynomial without parentheses.
-    #[inline]
-    fn emit_bare(&mut self, seg: Seg) -> Seg {
-        let at = self.page.len();
-        self.page.reserve(seg.len + 2);
-        if self.setting == Setting::Annotated {
-            self.page.push(token::MARK);
-            self.page.push(token::DOLLAR);
-        }
-        self.page.copy(&self.runs, self.letters.bare(seg));
-        self.page.since(at)
-    }
-
-    /// Writes the current state (infix) with `#` around the operand.
-    fn emit_marked(&mut self, mark: Mark) {
-        for p in self.first_product..self.products.len() {
-            let (first, count) = self.products[p];
-            if p > self.first_product {
-                self.page.push(token::PLUS);
-            }
-            let opens = |at: bool, page: &mut Page| {
-                if at {
-                    page.push(token::HASH);
-                }
-            };
-            opens(matches!(mark, Mark::Products(lo, _) if p == lo), &mut self.page);
-            for f in 0..count {
-                if f > 0 {
-                    self.page.push(token::TIMES);
-                }
-                let seg = self.current[first + f];
-                opens(matches!(mark, Mark::Factors(q, lo, _) if (p, f) == (q, lo)), &mut self.page);
-                match mark {
-                    Mark::Within(q, g, lo, hi) if (p, f) == (q, g) => {
-                        self.page.copy(&self.runs, Seg { start: seg.start, len: lo });
-                        self.page.push(token::HASH);
-                        self.page.copy(&self.runs, Seg { start: seg.start + lo, len: hi - lo });
-                        self.page.push(token::HASH);
-                        self.page.copy(&self.runs, Seg { start: seg.start + hi, len: seg.len - hi });
-                    }
-                    _ => self.page.copy(&self.runs, seg),
-                }
-                opens(matches!(mark, Mark::Factors(q, _, hi) if (p, f + 1) == (q, hi)), &mut self.page);
-            }
-            opens(matches!(mark, Mark::Products(_, hi) if p + 1 == hi), &mut self.page);
-        }
-    }
-}
-
-/// Like terms with their sum left open, or a single term as it is.
-fn open_group(letters: &Letters, group: &[Cell], runs: &mut Page) {
-    let rank = group[0].rank;
-    if let [cell] = group {
-        letters.term(*cell, false, runs);
-        return;
-    }
-    letters.open_times(rank, true, runs);
-    runs.push(token::BRACKET);
-    for (i, cell) in group.iter().enumerate() {
-        letters.between_terms(i, group.len(), runs);
-        letters.integer(cell.coeff, runs);
-    }
-    runs.push(token::UNBRACKET);
-    letters.open_times(rank, false, runs);
-    letters.monomial(rank, false, runs);
-}
-
-/// The terms of choice `number`, one per factor; the last factor's term changes fastest.
-fn choice<'a>(factors: &'a [&[Cell]], number: usize) -> impl Iterator<Item = Cell> + 'a {
-    let mut block: usize = factors.iter().map(|f| f.len()).product();
-    factors.iter().map(move |f| {
-        block /= f.len();
-        f[number / block % f.len()]
-    })
 }

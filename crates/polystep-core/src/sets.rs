@@ -30,9 +30,21 @@ pub struct FixedSet {
 
 /// test, valid and beam.
 pub const SETS: [FixedSet; 3] = [
-    FixedSet { name: "test", purpose: Purpose::Test, proofs: 1000 },
-    FixedSet { name: "valid", purpose: Purpose::Valid, proofs: 1000 },
-    FixedSet { name: "beam", purpose: Purpose::Beam, proofs: BEAM_STEPS as u64 },
+    FixedSet {
+        name: "test",
+        purpose: Purpose::Test,
+        proofs: 1000,
+    },
+    FixedSet {
+        name: "valid",
+        purpose: Purpose::Valid,
+        proofs: 1000,
+    },
+    FixedSet {
+        name: "beam",
+        purpose: Purpose::Beam,
+        proofs: BEAM_STEPS as u64,
+    },
 ];
 
 impl FixedSet {
@@ -66,5 +78,55 @@ impl FixedSet {
             hasher.update(b"\n");
         }
         Ok(hasher.finalize().to_hex().to_string())
+    }
+}
+
+/// The checksums of the 36 fixed sets: configuration, number of variables, then test, valid, beam. A change here would mean
+/// that numbers measured before and after cannot be compared.
+pub const CHECKSUMS: &str = include_str!("sets.txt");
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write;
+
+    use rayon::prelude::*;
+
+    use super::*;
+    use crate::space::KEYS;
+
+    #[test]
+    fn the_fixed_sets_have_not_moved() {
+        let spaces: Vec<(&str, usize)> = KEYS.iter().flat_map(|k| [(*k, 1), (*k, 2)]).collect();
+        let lines: Vec<String> = spaces
+            .par_iter()
+            .map(|&(key, vars)| {
+                let space = Space::named(key).unwrap();
+                let mut line = format!("{key} {vars}");
+                for set in SETS {
+                    write!(line, " {}", set.checksum(&space, vars).unwrap()).unwrap();
+                }
+                line
+            })
+            .collect();
+        let found = lines.join("\n") + "\n";
+        if std::env::var_os("UPDATE_GOLDEN").is_some() {
+            std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/src/sets.txt"), &found).unwrap();
+        }
+        assert_eq!(found, CHECKSUMS);
+    }
+
+    #[test]
+    fn beam_sets_are_cut_at_five_thousand_steps() {
+        let task = Task::new(Space::named("medium_coeff").unwrap(), 1);
+        let beam = FixedSet::of(Purpose::Beam)
+            .unwrap()
+            .examples(&task)
+            .unwrap();
+        assert_eq!(beam.len(), BEAM_STEPS);
+        let test = FixedSet::of(Purpose::Test)
+            .unwrap()
+            .examples(&task)
+            .unwrap();
+        assert_eq!(test.spans.last().unwrap().proof, 999);
     }
 }

@@ -65,7 +65,9 @@ impl Streams {
         hasher.update(purpose.name().as_bytes());
         hasher.update(&[0]);
         hasher.update(label.as_bytes());
-        Streams { origin: ChaCha8Rng::from_seed(*hasher.finalize().as_bytes()) }
+        Streams {
+            origin: ChaCha8Rng::from_seed(*hasher.finalize().as_bytes()),
+        }
     }
 
     /// The stream of example `index`, at its beginning.
@@ -73,7 +75,11 @@ impl Streams {
     pub fn at(&self, index: u64) -> Stream {
         let mut rng = self.origin.clone();
         rng.set_stream(index);
-        Stream { rng, fraction: 0, used: u64::MAX }
+        Stream {
+            rng,
+            fraction: 0,
+            used: u64::MAX,
+        }
     }
 }
 
@@ -146,7 +152,11 @@ mod tests {
         let _ = streams.at(4).below(3);
         let mut again = streams.at(5);
         assert_eq!(a, (0..200).map(|_| again.below(10)).collect::<Vec<_>>());
-        for other in [Streams::new(2, Purpose::Train, "a"), Streams::new(1, Purpose::Valid, "a"), Streams::new(1, Purpose::Train, "b")] {
+        for other in [
+            Streams::new(2, Purpose::Train, "a"),
+            Streams::new(1, Purpose::Valid, "a"),
+            Streams::new(1, Purpose::Train, "b"),
+        ] {
             let mut other = other.at(5);
             assert_ne!(a, (0..200).map(|_| other.below(10)).collect::<Vec<_>>());
         }
@@ -160,7 +170,10 @@ mod tests {
             counts[stream.below(10) as usize] += 1;
         }
         // 10 000 ± 5 standard deviations of 95
-        assert!(counts.iter().all(|&c| (9_525..10_475).contains(&c)), "{counts:?}");
+        assert!(
+            counts.iter().all(|&c| (9_525..10_475).contains(&c)),
+            "{counts:?}"
+        );
     }
 
     #[test]
@@ -171,6 +184,9 @@ mod tests {
     }
 
     fn golden() -> (Vec<u64>, u64) {
-        (vec![7, 1, 1, 2, 1, 2, 6, 2, 3, 7, 8, 8, 2, 9, 3, 0], 893313188721624054)
+        (
+            vec![7, 1, 1, 2, 1, 2, 6, 2, 3, 7, 8, 8, 2, 9, 3, 0],
+            893313188721624054,
+        )
     }
 }

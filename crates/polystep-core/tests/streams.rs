@@ -1,0 +1,76 @@
+//! The streams are pinned: the n-th polynomial of a seed is the same in every later version.
+//!
+//! `golden/streams.txt` holds the first three starts of each configuration for seed 1, and a BLAKE3 checksum of the tokens
+//! of the first 500 proofs of every kind of task. `UPDATE_GOLDEN=1 cargo test -p polystep-core --test streams` rewrites it;
+//! a change to that file is a break with every dataset ever generated.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use polystep_core::notation::print;
+use polystep_core::space::KEYS;
+use polystep_core::{Examples, Granularity, Notation, Purpose, Sampler, Setting, Space, Task};
+
+fn golden() -> String {
+    let mut text = String::new();
+    for key in KEYS {
+        for vars in [1, 2] {
+            let task = Task::new(Space::named(key).unwrap(), vars);
+            let mut sampler = Sampler::new(&task, 1, Purpose::Train).unwrap();
+            for index in 0..3 {
+                let start = print(
+                    &sampler.proof(index, None).start,
+                    Notation::Infix,
+                    task.style,
+                );
+                writeln!(text, "{key} {vars} {index} {start}").unwrap();
+            }
+        }
+    }
+    let presets = [
+        Granularity::COARSE,
+        Granularity::FINE,
+        Granularity::FINE_COUNTED,
+    ];
+    for setting in Setting::ALL {
+        for granularity in presets {
+            for notation in [Notation::Infix, Notation::Prefix] {
+                let space = Space::named("medium_coeff").unwrap();
+                let task = Task {
+                    setting,
+                    granularity,
+                    notation,
+                    ..Task::new(space, 2)
+                };
+                let Ok(mut sampler) = Sampler::new(&task, 1, Purpose::Train) else {
+                    continue;
+                };
+                let mut examples = Examples::default();
+                (0..500).for_each(|i| sampler.write_examples(i, None, &mut examples));
+                let mut hasher = blake3::Hasher::new();
+                for i in 0..examples.len() {
+                    hasher.update(examples.kind(i).name().as_bytes());
+                    hasher.update(examples.src(i)).update(&[255]);
+                    hasher.update(examples.tgt(i)).update(&[255]);
+                }
+                writeln!(
+                    text,
+                    "{setting} {granularity} {notation} {}",
+                    hasher.finalize().to_hex()
+                )
+                .unwrap();
+            }
+        }
+    }
+    text
+}
+
+#[test]
+fn the_streams_have_not_moved() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/streams.txt");
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, golden()).unwrap();
+    }
+    assert_eq!(golden(), std::fs::read_to_string(path).unwrap());
+}
