@@ -1,0 +1,272 @@
+//! `polystep eval`: a run's answers to the fixed sets, and every number the paper reports about a model.
+//!
+//! Decoding writes prediction records; `polystep-study` reads and scores them, ours like anyone's: `--predictions` scores a
+//! file from anywhere.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::Context;
+use clap::Args as ClapArgs;
+use polystep_core::{Purpose, Space, Task, token};
+use polystep_learn::decode::{BeamOptions, EngineStepper, Questions, Recursion, Stopped};
+use polystep_study::columns::{Unit, cells};
+use polystep_study::run::{BEAM, BEAM_LP1, GREEDY, RECURSIVE, VALID, keys_of_config, set_folder};
+use polystep_study::{Evaluation, Inputs, Keys, Metrics, Proportion, RecursiveRecord, Scoring, Stop, evaluate};
+use serde::Serialize;
+
+use crate::args::{ThreadArgs, WritingArgs};
+use crate::device::Device;
+use crate::failure::{Failure, Result, bad_input};
+use crate::output::Output;
+use crate::trained::Trained;
+use crate::{say, table};
+
+const EXAMPLES: &str = "\
+Examples:
+  polystep eval runs/fast
+  polystep eval runs/fast --on large_coeff:1,medium_coeff:1,small_coeff:2
+  polystep eval runs/fast --no-beam --proofs 200 --device cpu
+  polystep eval --predictions theirs.jsonl --notation prefix
+
+Writes RUN/predictions/ and adds to RUN/metrics.json; then: polystep report RUN";
+
+/// Steps of the validation set that the best threshold of confidence is chosen on.
+const VALID_STEPS: usize = 1000;
+
+/// Flags of `polystep eval`.
+#[derive(ClapArgs, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The folder of a finished run
+    #[arg(value_name = "RUN", required_unless_present = "predictions")]
+    run: Option<PathBuf>,
+    /// Test sets, as config:vars [default: what the run was trained on]
+    #[arg(long, value_name = "CONFIG:VARS", value_delimiter = ',')]
+    on: Vec<String>,
+    /// Score a file of prediction records instead of a run
+    #[arg(long, value_name = "FILE.jsonl", conflicts_with_all = ["run", "on"])]
+    predictions: Option<PathBuf>,
+    /// Where to compute
+    #[arg(long, value_enum, default_value_t = Device::Auto)]
+    device: Device,
+    /// Width of the beam search
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..=5))]
+    beam: u8,
+    /// Leave the beam search out: greedy and recursive only
+    #[arg(long)]
+    no_beam: bool,
+    /// Only the first N proofs of the test set and the first 5 N steps of the beam set, for a quick look
+    #[arg(long, value_name = "N")]
+    proofs: Option<usize>,
+    /// Print metrics.json instead of a table
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    writing: WritingArgs,
+    #[command(flatten)]
+    threads: ThreadArgs,
+}
+
+/// Evaluates.
+pub fn run(args: Args) -> Result<()> {
+    let metrics = match (&args.predictions, &args.run) {
+        (Some(file), _) => score_file(file, &args.writing)?,
+        (None, Some(run)) => evaluate_run(run, &args)?,
+        (None, None) => return Err(bad_input("give the folder of a run, or --predictions FILE")),
+    };
+    if args.json {
+        let text = serde_json::to_string_pretty(&metrics).map_err(anyhow::Error::from)?;
+        return say!("{text}");
+    }
+    for evaluation in &metrics.evaluations {
+        print(&metrics, evaluation)?;
+    }
+    Ok(())
+}
+
+/// Scores predictions from anywhere: one beam is greedy, more are beam search.
+fn score_file(file: &Path, writing: &WritingArgs) -> Result<Metrics> {
+    let scoring = Scoring { setting: writing.setting, notation: writing.notation, style: writing.style() };
+    let open = || polystep_study::predictions::open(file).map_err(study_failure);
+    let mut widest = 0;
+    for record in open()? {
+        widest = widest.max(record.map_err(study_failure)?.beams.len());
+    }
+    let mut inputs = Inputs { greedy: Some(Box::new(open()?)), ..Inputs::default() };
+    if widest > 1 {
+        inputs.beam = Some(Box::new(open()?));
+    }
+    let evaluation = evaluate(&file.display().to_string(), 0, inputs, &scoring).map_err(study_failure)?;
+    Ok(Metrics { evaluations: vec![evaluation], ..Metrics::default() })
+}
+
+fn evaluate_run(run: &Path, args: &Args) -> Result<Metrics> {
+    let trained = Trained::open(run)?;
+    let sets = test_sets(&args.on, &trained.task)?;
+    let mut stepper = trained.stepper(args.device, args.threads.count())?;
+    note(format_args!("{} on {}", run.display(), stepper.device()));
+    let mut metrics = read_metrics(run)?;
+    metrics.keys = keys_of(&trained)?;
+    for task in sets {
+        let folder = set_folder(run, &task.space.key, task.vars as u32);
+        answer(&mut stepper, &task, &trained.task, &folder, args)?;
+        let scoring = Scoring { setting: task.setting, notation: task.notation, style: task.style };
+        let inputs = Inputs::open(&folder).map_err(study_failure)?;
+        let evaluation = evaluate(&task.space.key, task.vars as u32, inputs, &scoring).map_err(study_failure)?;
+        let same = |e: &Evaluation| e.config == evaluation.config && e.vars == evaluation.vars;
+        match metrics.evaluations.iter_mut().find(|e| same(e)) {
+            Some(old) => *old = evaluation,
+            None => metrics.evaluations.push(evaluation),
+        }
+    }
+    let text = serde_json::to_string_pretty(&metrics).map_err(anyhow::Error::from)?;
+    let mut out = Output::create(Some(&run.join("metrics.json")))?;
+    out.write_all(text.as_bytes())?;
+    out.write_all(b"\n")?;
+    out.finish()?;
+    Ok(metrics)
+}
+
+/// `config:vars,…` as tasks like the one that the model was trained on.
+fn test_sets(on: &[String], own: &Task) -> Result<Vec<Task>> {
+    if on.is_empty() {
+        return Ok(vec![own.clone()]);
+    }
+    on.iter()
+        .map(|text| {
+            let (config, vars) = text
+                .rsplit_once(':')
+                .and_then(|(config, vars)| Some((config, vars.parse::<usize>().ok()?)))
+                .ok_or_else(|| bad_input(format!("--on {text}: write a configuration and a number of variables, as in large_coeff:1")))?;
+            let space = if config == own.space.key { own.space.clone() } else { Space::named(config).map_err(bad_input)? };
+            let task = Task { space, vars, ..own.clone() };
+            task.validate().map_err(bad_input)?;
+            Ok(task)
+        })
+        .collect()
+}
+
+/// Has the model answer one test set, and writes the records.
+fn answer(stepper: &mut EngineStepper, task: &Task, own: &Task, folder: &Path, args: &Args) -> Result<()> {
+    std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let questions = |purpose, most| Questions::new(task, purpose, most).map_err(bad_input);
+    let proofs = args.proofs.unwrap_or(usize::MAX);
+
+    let test = questions(Purpose::Test, usize::MAX)?.first_proofs(proofs);
+    timed("greedy", test.len(), || write(&folder.join(GREEDY), test.greedy(stepper)?))?;
+    timed("recursive", test.len(), || {
+        let records = test.recursive(stepper)?.into_iter().map(|r| recursive_record(r, task));
+        write(&folder.join(RECURSIVE), records)
+    })?;
+    let stale = |name: &str| match std::fs::remove_file(folder.join(name)) {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(Failure::from(e)),
+        _ => Ok(()),
+    };
+    if args.no_beam {
+        return [BEAM, BEAM_LP1, VALID].into_iter().try_for_each(stale);
+    }
+    let options = BeamOptions { beam: usize::from(args.beam) };
+    let beam = questions(Purpose::Beam, proofs.saturating_mul(5))?;
+    timed("beam", beam.len(), || {
+        let (headline, lp1) = beam.beam(stepper, options)?;
+        write(&folder.join(BEAM), headline)?;
+        write(&folder.join(BEAM_LP1), lp1)
+    })?;
+    if task == own {
+        let valid = questions(Purpose::Valid, VALID_STEPS.min(proofs.saturating_mul(5)))?;
+        timed("threshold", valid.len(), || write(&folder.join(VALID), valid.beam(stepper, options)?.0))?;
+    }
+    Ok(())
+}
+
+fn recursive_record(recursion: Recursion, task: &Task) -> RecursiveRecord {
+    let text = |states: &[Vec<u8>]| states.iter().map(|s| token::decode(s, task.notation)).collect();
+    RecursiveRecord {
+        proof: recursion.proof,
+        states: text(&recursion.found.states),
+        expected: text(&recursion.expected),
+        stop: match recursion.found.stop {
+            Stopped::End => Stop::End,
+            Stopped::Malformed => Stop::Malformed,
+            Stopped::Loop => Stop::Loop,
+            Stopped::Limit => Stop::Limit,
+        },
+    }
+}
+
+fn write<T: Serialize>(path: &Path, records: impl IntoIterator<Item = T>) -> Result<()> {
+    let mut out = Output::create(Some(path))?;
+    for record in records {
+        serde_json::to_writer(&mut out, &record).map_err(anyhow::Error::from)?;
+        out.write_all(b"\n")?;
+    }
+    out.finish()
+}
+
+fn timed(what: &str, steps: usize, work: impl FnOnce() -> Result<()>) -> Result<()> {
+    let start = Instant::now();
+    work()?;
+    note(format_args!("  {what:<10}{steps:>6} steps in {:.1} s", start.elapsed().as_secs_f64()));
+    Ok(())
+}
+
+fn note(line: std::fmt::Arguments) {
+    // A closed standard error must not end the work.
+    let _ = writeln!(std::io::stderr(), "{line}");
+}
+
+fn keys_of(trained: &Trained) -> Result<Keys> {
+    let config: toml::Table = toml::from_str(&trained.config.to_toml()).map_err(anyhow::Error::from)?;
+    Ok(keys_of_config(&config))
+}
+
+fn read_metrics(run: &Path) -> Result<Metrics> {
+    let path = run.join("metrics.json");
+    match std::fs::read_to_string(&path) {
+        Ok(text) => serde_json::from_str(&text).map_err(|e| bad_input(format!("{} is damaged: {e}", path.display()))),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Metrics::default()),
+        Err(e) => Err(e.into()),
+    }
+}
+
+fn study_failure(error: polystep_study::StudyError) -> Failure {
+    bad_input(error)
+}
+
+/// The paper's columns, ours beside the paper's.
+fn print(metrics: &Metrics, evaluation: &Evaluation) -> Result<()> {
+    let set = if evaluation.vars == 0 {
+        evaluation.config.clone()
+    } else {
+        format!("{}, tested on {} with {} variable(s)", metrics.keys.title(), evaluation.config, evaluation.vars)
+    };
+    say!("{set}")?;
+    let number = |value: f64, unit: Unit| match unit {
+        Unit::Fraction => format!("{value:.3}"),
+        Unit::Count => format!("{value:.0}"),
+        Unit::Percent => format!("{value:.2}"),
+    };
+    let rows = cells(metrics, evaluation).into_iter().filter(|c| c.ours.is_some() || c.paper.is_some()).map(|cell| {
+        let unit = cell.column.unit;
+        let interval = cell.interval.map_or(String::new(), |(lo, hi)| format!("{lo:.1} to {hi:.1}"));
+        [
+            cell.column.heading.to_owned(),
+            cell.ours.map_or("-".into(), |v| number(v, unit)),
+            interval,
+            cell.symbolic.map_or(String::new(), |v| number(v, unit)),
+            cell.paper.as_ref().map_or(String::new(), |p| p.text.to_string()),
+        ]
+    });
+    say!("{}", table::table(1, ["", "ours", "95 %", "symbolic", "paper"], rows))?;
+    let percent = |p: &Proportion| format!("{:.2} % ({:.1} to {:.1})", p.percent, p.lo, p.hi);
+    if let Some(recursive) = &evaluation.recursive {
+        say!("recursive proofs, every state right  {}", percent(&recursive.recursive_exact))?;
+        say!("recursive proofs, right endpoint     {}", percent(&recursive.recursive_end))?;
+    }
+    if let Some(greedy) = &evaluation.greedy {
+        say!("malformed outputs                    {}", percent(&greedy.malformed))?;
+    }
+    Ok(())
+}

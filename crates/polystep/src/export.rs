@@ -1,0 +1,93 @@
+//! `polystep export`: a run as a Hugging Face folder that `transformers` loads as BART or mBART without custom code.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use clap::Args as ClapArgs;
+use polystep_engine::NormOrder;
+use polystep_learn::export::write_folder;
+use polystep_study::columns::cells;
+use polystep_study::{Metrics, RunFolder};
+
+use crate::failure::{Failure, Result, bad_input};
+use crate::say;
+use crate::trained::Trained;
+
+const EXAMPLES: &str = "\
+Examples:
+  polystep export runs/fast --out exports/fast
+  python3 -c \"from transformers import AutoTokenizer, AutoModelForSeq2SeqLM as M; \\
+    t = AutoTokenizer.from_pretrained('exports/fast'); m = M.from_pretrained('exports/fast'); \\
+    print(t.decode(m.generate(**t('(2*x1^1)*(x1^1+3)', return_tensors='pt'))[0], skip_special_tokens=True))\"";
+
+/// Flags of `polystep export`.
+#[derive(ClapArgs, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The folder of a finished run
+    #[arg(value_name = "RUN")]
+    run: PathBuf,
+    /// The folder to write
+    #[arg(long, value_name = "FOLDER")]
+    out: PathBuf,
+}
+
+/// Exports.
+pub fn run(args: Args) -> Result<()> {
+    let trained = Trained::open(&args.run)?;
+    if args.out.join("config.json").exists() {
+        return Err(bad_input(format!("{} holds a model already: choose another --out", args.out.display())));
+    }
+    let card = card(&trained, &args.run);
+    let Trained { model, layout, params, task, .. } = &trained;
+    write_folder(&args.out, model, layout, params, task.notation, &card).map_err(|e| Failure::Runtime(e.into()))?;
+    say!("{}: loads with AutoModelForSeq2SeqLM.from_pretrained", args.out.display())
+}
+
+/// The model card: what it is, how it was made, what was measured, how to call it.
+fn card(trained: &Trained, run: &Path) -> String {
+    let Trained { config, model, layout, task, .. } = trained;
+    let data = &config.data;
+    let family = if model.norm == NormOrder::Pre { "mBART (pre-norm)" } else { "BART (post-norm)" };
+    let mut card = format!(
+        "---\nlibrary_name: transformers\ntags: [polynomials, mathematics, step-by-step]\n---\n\n\
+         # polystep: {}, {} variable(s), {}, {}, {}\n\n\
+         A Transformer that simplifies polynomials step by step: it reads one state of a proof and writes the next.\n\
+         Trained with polystep, recipe `{}`, seed {}.\n\n\
+         - shape: {family}, {} parameters, d {}, {}+{} layers, {} heads, up to {} tokens\n\
+         - input: one state, as `polystep prove` prints it; `</s>` is appended by the tokenizer\n\
+         - the decoder starts from `<s>` (id 1). If you train on with `labels`, pass `decoder_input_ids` too: mBART's own shift\n  \
+         would start from the last label\n",
+        task.space.key,
+        task.vars,
+        data.setting,
+        data.granularity,
+        data.notation,
+        config.train.recipe,
+        data.seed,
+        layout.parameters(),
+        model.d,
+        model.layers,
+        model.layers,
+        model.heads,
+        model.max_positions,
+    );
+    card.push_str("\n## Measured\n\n");
+    match RunFolder::open(run).ok().and_then(|r| r.metrics) {
+        Some(metrics) if !metrics.evaluations.is_empty() => measured(&metrics, &mut card),
+        _ => card.push_str("Not evaluated: run `polystep eval` on the run before exporting it.\n"),
+    }
+    card
+}
+
+fn measured(metrics: &Metrics, card: &mut String) {
+    for evaluation in &metrics.evaluations {
+        let _ = writeln!(card, "On {} with {} variable(s):\n\n| | ours | paper |\n|---|---|---|", evaluation.config, evaluation.vars);
+        for cell in cells(metrics, evaluation) {
+            let Some(ours) = cell.ours else { continue };
+            let paper = cell.paper.as_ref().map_or("", |p| p.text);
+            let _ = writeln!(card, "| {}: {} | {ours:.2} | {paper} |", cell.column.group, cell.column.heading);
+        }
+        card.push('\n');
+    }
+}
