@@ -8,14 +8,16 @@
 
 extern "C" __global__ void __launch_bounds__(128)
 attention(const u16* q, const u16* k, const u16* v, int ldq, int ldk, int ldv, u16* out, float* lse, const Header* head,
-          const int* cu_q, const int* cu_k, int side_q, int rows_q, int causal) {
+          const int* cu_q, const int* cu_k, int side_q, int rows_q, int causal,
+          int above, int clears) {
     extern __shared__ __align__(16) u16 smem[];
     int h = blockIdx.x, s = blockIdx.y, heads = gridDim.x;
-    for (int r = head->tokens[side_q] + s + blockIdx.z * gridDim.y; r < rows_q; r += gridDim.y * gridDim.z)
+    for (int r = clears ? head->tokens[side_q] + s + blockIdx.z * gridDim.y : rows_q; r < rows_q; r += gridDim.y * gridDim.z)
         for (int c = threadIdx.x; c < HD / 2; c += 128)
             reinterpret_cast<unsigned*>(out + ((size_t)r * heads + h) * HD)[c] = 0;
     if (s >= head->sequences) return;
     int q0 = cu_q[s], lq = cu_q[s + 1] - q0, k0 = cu_k[s], lk = cu_k[s + 1] - k0;
+    if (max(lq, lk) <= above) return; // attention_short.cu's
     int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, group = lane >> 2, pair = lane & 3;
     u16 *tile_q = smem, *tile_k = tile_q + TILE_ELEMS, *tile_v = tile_k + 2 * TILE_ELEMS;
     const float scale = 1.44269504088896340f * rsqrtf((float)HD); // scores in units of log2

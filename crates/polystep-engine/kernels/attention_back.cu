@@ -5,7 +5,7 @@
 // row per (sequence, split): the bias gradients of the projections.
 #include "mma.cuh"
 
-#define CHUNK (HD > 64 ? 32 : 64) // columns of scores in registers at once
+#define CHUNK (HD > 32 ? 32 : 64) // columns of scores in registers at once
 
 struct Grad {
     u16* to;
@@ -124,13 +124,13 @@ __device__ __forceinline__ void accumulate(float (*acc)[4], float (*x)[4], const
 extern "C" __global__ void __launch_bounds__(128)
 attention_back(const u16* q, const u16* k, const u16* v, int ldq, int ldk, int ldv, const u16* out, const u16* dout,
                const float* lse, Grad dq, Grad dk, Grad dv, const Header* head, const int* cu_q, const int* cu_k, int side_q,
-               int side_k, int rows_q, int rows_k, int causal) {
+               int side_k, int rows_q, int rows_k, int causal, int above, int clears) {
     extern __shared__ __align__(16) u16 smem[];
     __shared__ float dot[TILE], lse2[TILE], sums[4 * HD];
     int h = blockIdx.x, s = blockIdx.y, heads = gridDim.x, splits = gridDim.z / 2, split = blockIdx.z / 2;
     bool keys_part = blockIdx.z & 1;
     int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, group = lane >> 2, pair = lane & 3;
-    if (split == 0) {
+    if (clears && split == 0) {
         if (keys_part) {
             clear(dk, head->tokens[side_k], rows_k, h);
             clear(dv, head->tokens[side_k], rows_k, h);
@@ -140,6 +140,7 @@ attention_back(const u16* q, const u16* k, const u16* v, int ldq, int ldk, int l
     }
     int line = s * splits + split;
     if (s >= head->sequences) {
+        if (!clears) return;
         for (int c = threadIdx.x; c < HD; c += 128) {
             size_t at = ((size_t)line * heads + h) * HD + c;
             if (keys_part) dk.partial[at] = dv.partial[at] = 0.f;
@@ -148,6 +149,7 @@ attention_back(const u16* q, const u16* k, const u16* v, int ldq, int ldk, int l
         return;
     }
     int q0 = cu_q[s], lq = cu_q[s + 1] - q0, k0 = cu_k[s], lk = cu_k[s + 1] - k0;
+    if (max(lq, lk) <= above) return; // attention_short.cu's
     u16 *tile_q = smem, *tile_o = tile_q + TILE_ELEMS, *tile_k = tile_o + TILE_ELEMS, *tile_v = tile_k + TILE_ELEMS;
     const float scale = rsqrtf((float)HD), scale2 = scale * 1.44269504088896340f;
     q += (size_t)q0 * ldq + h * HD;

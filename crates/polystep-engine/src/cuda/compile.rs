@@ -20,11 +20,12 @@ const HEADERS: [(&str, &str); 3] = [
     ("mma.cuh", include_str!("../../kernels/mma.cuh")),
 ];
 
-const SOURCES: [(&str, &str); 9] = [
+const SOURCES: [(&str, &str); 10] = [
     ("norm.cu", include_str!("../../kernels/norm.cu")),
     ("embed.cu", include_str!("../../kernels/embed.cu")),
     ("activate.cu", include_str!("../../kernels/activate.cu")),
     ("attention.cu", include_str!("../../kernels/attention.cu")),
+    ("attention_short.cu", include_str!("../../kernels/attention_short.cu")),
     ("attention_back.cu", include_str!("../../kernels/attention_back.cu")),
     ("loss.cu", include_str!("../../kernels/loss.cu")),
     ("optimiser.cu", include_str!("../../kernels/optimiser.cu")),
@@ -63,6 +64,14 @@ pub(super) fn pack_width(cols: usize) -> usize {
     [8, 4, 2, 1].into_iter().find(|w| cols.is_multiple_of(*w)).unwrap_or(1)
 }
 
+/// The longest sequences that the variants of attention_short.cu take.
+pub(super) const SHORT: [usize; 2] = [64, 128];
+
+/// attention_short.cu for a head width.
+pub(super) fn short_units(head_dim: usize) -> [Unit; 2] {
+    SHORT.map(|rows| Unit::new("attention_short.cu", &[("HD", head_dim), ("ROWS", rows)]))
+}
+
 /// The units that some programs need, in a fixed order.
 pub fn units(programs: &[Program]) -> Vec<Unit> {
     let mut set = BTreeSet::from([Unit::new("optimiser.cu", &[])]);
@@ -85,9 +94,11 @@ pub fn units(programs: &[Program]) -> Vec<Unit> {
                 }
                 Op::Attention { head_dim, .. } => {
                     set.insert(Unit::new("attention.cu", &[("HD", *head_dim)]));
+                    set.extend(short_units(*head_dim));
                 }
                 Op::AttentionBack { head_dim, .. } => {
                     set.insert(Unit::new("attention_back.cu", &[("HD", *head_dim)]));
+                    set.extend(short_units(*head_dim));
                 }
                 Op::CrossEntropy { logits, .. } => {
                     set.insert(Unit::new("loss.cu", &[("V", program.info(*logits).cols)]));
@@ -119,6 +130,7 @@ pub fn all_units() -> Vec<Unit> {
         all.push(Unit::new("attention.cu", &[("HD", width)]));
         all.push(Unit::new("attention_back.cu", &[("HD", width)]));
         all.push(Unit::new("decode.cu", &[("HD", width)]));
+        all.extend(short_units(width));
     }
     all
 }

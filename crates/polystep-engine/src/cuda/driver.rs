@@ -85,6 +85,12 @@ impl Drop for Device {
     }
 }
 
+/// Waits for the whole context. "Synchronous" copies from pageable memory and memsets return before they have landed, and
+/// our streams do not wait for the default stream they run on.
+fn settle() -> Result<(), EngineError> {
+    check("cuCtxSynchronize", result::ctx::synchronize())
+}
+
 /// Device memory, zeroed when made.
 pub(super) struct Memory {
     pub(super) at: u64,
@@ -100,6 +106,7 @@ impl Memory {
                 Ok(at) => {
                     let memory = Memory { at, bytes };
                     check("cuMemset", result::memset_d8_sync(at, 0, bytes))?;
+                    settle()?;
                     Ok(memory)
                 }
                 Err(error) if error.0 == sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY => {
@@ -122,7 +129,8 @@ impl Memory {
     pub(super) fn put<T: bytemuck::Pod>(&self, offset: usize, values: &[T]) -> Result<(), EngineError> {
         debug_assert!(offset + std::mem::size_of_val(values) <= self.bytes);
         // SAFETY: the range lies inside this allocation.
-        check("cuMemcpyHtoD", unsafe { result::memcpy_htod_sync(self.at + offset as u64, values) })
+        check("cuMemcpyHtoD", unsafe { result::memcpy_htod_sync(self.at + offset as u64, values) })?;
+        settle()
     }
 
     /// Reads from a byte offset on; waits.
@@ -137,7 +145,8 @@ impl Memory {
     /// Zeros everywhere; waits.
     pub(super) fn clear(&self) -> Result<(), EngineError> {
         // SAFETY: the whole of this allocation.
-        check("cuMemset", unsafe { result::memset_d8_sync(self.at, 0, self.bytes) })
+        check("cuMemset", unsafe { result::memset_d8_sync(self.at, 0, self.bytes) })?;
+        settle()
     }
 }
 

@@ -6,10 +6,10 @@
 use super::compile::{Unit, pack_width};
 use super::driver::{Args, Shape};
 use super::gemm::{Gemm, Operands};
-use super::machine::{SQUARES, tile_bytes, token_columns};
+use super::machine::{SQUARES, token_columns};
 use super::record::{Columns, Recorder, Work};
 use super::schedule::{Lane, Res};
-use crate::{Activation, Dropout, Dtype, EngineError, NormOrder, Op, Param, Side, Slot, View, philox};
+use crate::{Activation, Dropout, Dtype, EngineError, NormOrder, Op, Param, Slot, View, philox};
 
 /// `struct Drop` of philox.cuh.
 fn drop_words(dropout: Option<Dropout>) -> [u64; 4] {
@@ -20,7 +20,7 @@ fn drop_words(dropout: Option<Dropout>) -> [u64; 4] {
 }
 
 /// An optional slot's resource.
-fn slots<const N: usize>(of: [Option<Slot>; N]) -> Vec<Res> {
+pub(super) fn slots<const N: usize>(of: [Option<Slot>; N]) -> Vec<Res> {
     of.into_iter().flatten().map(|s| Res::Slot(s.0)).collect()
 }
 
@@ -80,6 +80,7 @@ impl Recorder<'_> {
         let Op::EmbedBack { side, token, position, norm, scale, dropout, stat, g, dy } = op else { return Ok(()) };
         let (s, d, v) = (*side as usize, token.cols, token.rows);
         four("an embedding", d)?;
+        self.flush(Lane::Side)?; // what there is so far, beside the kernels below
         let unit = Unit::new("embed.cu", &[("D", d), ("V", v)]);
         let blocks = self.blocks(*g, 8, 2);
         let most = self.machine.most_rows(self.info().info(*g).rows);
@@ -354,98 +355,6 @@ impl Recorder<'_> {
             self.sum_pass("activate_back", Lane::Main, Some(x), self.at(d), d, packs, packs, width, gelu)?;
         let res = Res::Partial(self.op, 3);
         self.summed(d, Columns { col: 0, width: cols, from, count, stride: cols, res });
-        Ok(())
-    }
-
-    /// Blocks that share the tiles of one sequence and head: two where sequences are too few to fill the device.
-    fn splits(&self, heads: usize) -> usize {
-        if self.machine.limits.sequences * heads < 2 * self.machine.device.info.processors { 2 } else { 1 }
-    }
-
-    fn attention(&mut self, op: &Op) -> Result<(), EngineError> {
-        let Op::Attention { q, k, v, queries, keys, causal, heads, head_dim, out, lse } = op else { return Ok(()) };
-        self.check_heads(*head_dim, &[*q, *k, *v])?;
-        let args = Args::default()
-            .ptr(self.view(*q))
-            .ptr(self.view(*k))
-            .ptr(self.view(*v))
-            .int(self.cols(q.slot))
-            .int(self.cols(k.slot))
-            .int(self.cols(v.slot))
-            .ptr(self.at(*out))
-            .ptr(self.at(*lse))
-            .ptr(self.input(0))
-            .ptr(self.input(self.layout.cu[*queries as usize]))
-            .ptr(self.input(self.layout.cu[*keys as usize]))
-            .int(*queries as i32)
-            .int(self.rows[*queries as usize])
-            .int(i32::from(*causal));
-        let kernel = self.machine.kernel(Unit::new("attention.cu", &[("HD", *head_dim)]), "attention")?;
-        let grid = (*heads, self.machine.limits.sequences.max(1), self.splits(*heads));
-        let shape = Shape { grid, block: (128, 1), shared: tile_bytes(*head_dim, 5) };
-        let reads = slots([Some(q.slot), Some(k.slot), Some(v.slot)]);
-        self.overwritten(*out);
-        self.submit("attention", Lane::Main, &reads, &slots([Some(*out), Some(*lse)]), Work::Kernel(kernel, shape, args))
-    }
-
-    pub(super) fn check_heads(&self, head_dim: usize, views: &[View]) -> Result<(), EngineError> {
-        let aligned = views.iter().all(|v| v.col.is_multiple_of(8) && self.cols(v.slot).is_multiple_of(8));
-        if head_dim.is_multiple_of(8) && head_dim <= 128 && aligned {
-            return Ok(());
-        }
-        Err(EngineError::Compile(format!("heads of {head_dim} columns: on CUDA a head has 8, 16, … 128 columns")))
-    }
-
-    fn attention_back(&mut self, op: &Op) -> Result<(), EngineError> {
-        let Op::AttentionBack { q, k, v, queries, keys, causal, heads, head_dim, out, lse, dout, dq, dk, dv } = op else {
-            return Ok(());
-        };
-        self.check_heads(*head_dim, &[*q, *k, *v, *dq, *dk, *dv])?;
-        let splits = self.splits(*heads);
-        let lines = self.machine.limits.sequences.max(1) * splits;
-        let width = heads * head_dim;
-        let mut grads = Vec::new();
-        for (which, view) in [dq, dk, dv].into_iter().enumerate() {
-            let sums = self.partial(which as u8, lines * width)?;
-            grads.push((sums, [self.view(*view), self.cols(view.slot) as u64, sums, 0]));
-        }
-        let row_count = |side: &Side| self.rows[*side as usize];
-        let args = Args::default()
-            .ptr(self.view(*q))
-            .ptr(self.view(*k))
-            .ptr(self.view(*v))
-            .int(self.cols(q.slot))
-            .int(self.cols(k.slot))
-            .int(self.cols(v.slot))
-            .ptr(self.at(*out))
-            .ptr(self.at(*dout))
-            .ptr(self.at(*lse))
-            .raw(grads[0].1)
-            .raw(grads[1].1)
-            .raw(grads[2].1)
-            .ptr(self.input(0))
-            .ptr(self.input(self.layout.cu[*queries as usize]))
-            .ptr(self.input(self.layout.cu[*keys as usize]))
-            .int(*queries as i32)
-            .int(*keys as i32)
-            .int(row_count(queries))
-            .int(row_count(keys))
-            .int(i32::from(*causal));
-        let kernel = self.machine.kernel(Unit::new("attention_back.cu", &[("HD", *head_dim)]), "attention_back")?;
-        let grid = (*heads, self.machine.limits.sequences.max(1), 2 * splits);
-        let shape = Shape { grid, block: (128, 1), shared: tile_bytes(*head_dim, 4) };
-        let reads = slots([Some(q.slot), Some(k.slot), Some(v.slot), Some(*out), Some(*lse), Some(*dout)]);
-        let mut writes = slots([dq, dk, dv].map(|view| Some(view.slot)));
-        for which in 0..3 {
-            writes.push(Res::Partial(self.op, which));
-        }
-        self.submit("attention_back", Lane::Main, &reads, &writes, Work::Kernel(kernel, shape, args))?;
-        // Other columns of the same slot may hold sums of another op of this pass (keys and values of all layers side by side).
-        for (which, view) in [dq, dk, dv].into_iter().enumerate() {
-            let res = Res::Partial(self.op, which as u8);
-            let columns = Columns { col: view.col, width, from: grads[which].0, count: lines, stride: width, res };
-            self.summed_part(view.slot, columns);
-        }
         Ok(())
     }
 

@@ -8,7 +8,7 @@ use super::gemm::{Gemms, WORKSPACE};
 use super::input;
 use crate::{Dim, Dtype, EngineError, Limits, Op, Program, Side, Slot};
 
-/// Streams beside the main one.
+/// Streams beside the two of the critical path.
 pub(super) const SIDES: usize = 3;
 
 /// Results that wait on the device to be read.
@@ -17,11 +17,12 @@ pub(super) const RING: usize = 4096;
 /// Blocks of the pass that adds up the squares of the gradient.
 pub(super) const SQUARES: usize = 264;
 
-const KERNELS: [(&str, &[&str]); 9] = [
+const KERNELS: [(&str, &[&str]); 10] = [
     ("norm.cu", &["addnorm", "addnorm_back"]),
     ("embed.cu", &["embed", "embed_back", "embed_back_token", "embed_back_position"]),
     ("activate.cu", &["activate", "activate_back"]),
     ("attention.cu", &["attention"]),
+    ("attention_short.cu", &["attention_short", "attention_back_short"]),
     ("attention_back.cu", &["attention_back"]),
     ("loss.cu", &["loss_rows", "loss_sum"]),
     ("optimiser.cu", &["reduce", "square", "adam", "copy_params"]),
@@ -34,6 +35,12 @@ pub(super) fn tile_bytes(head_dim: usize, tiles: usize) -> usize {
     tiles * 64 * (head_dim.next_multiple_of(16) + 8) * 2
 }
 
+/// The same for attention_short.cu: three or four tiles of `rows`, and the gradient of the scores.
+pub(super) fn short_bytes(head_dim: usize, rows: usize, backward: bool) -> usize {
+    let tile = rows * (head_dim.next_multiple_of(16) + 8) * 2;
+    if backward { 4 * tile + rows * (rows + 8) * 2 } else { 3 * tile }
+}
+
 /// Columns that a block of embed_back_token takes: as many as its table fits in shared memory with.
 pub(super) fn token_columns(vocabulary: usize, limit: usize) -> usize {
     [128, 64, 32].into_iter().find(|cols| vocabulary * cols * 4 <= limit.min(96 * 1024)).unwrap_or(32)
@@ -44,6 +51,8 @@ fn shared_bytes(unit: &Unit, kernel: &str, limit: usize) -> usize {
     match kernel {
         "attention" => tile_bytes(value("HD"), 5),
         "attention_back" => tile_bytes(value("HD"), 4),
+        "attention_short" => short_bytes(value("HD"), value("ROWS"), false),
+        "attention_back_short" => short_bytes(value("HD"), value("ROWS"), true),
         "embed_back_token" => value("V") * token_columns(value("V"), limit) * 4,
         _ => 0,
     }
@@ -108,7 +117,7 @@ impl Machine {
         let (modules, kernels) = load(&device, &compile::units(&programs))?;
         let flat = programs.iter().map(|p| p.params).max().unwrap_or(0).next_multiple_of(64);
         let tokens = capacity(limits.tgt_tokens);
-        let streams = (0..=SIDES).map(|i| Stream::new(if i == 0 { -1 } else { 0 })).collect::<Result<Vec<_>, _>>()?;
+        let streams = (0..SIDES + 2).map(|i| Stream::new(if i < 2 { -1 } else { 0 })).collect::<Result<Vec<_>, _>>()?;
         let positions = programs.iter().flat_map(|p| &p.slots).map(|s| if let Dim::Cache(n) = s.rows { n } else { 0 });
         let lineage = positions.max().unwrap_or(0) * limits.sequences;
         let mut machine = Machine {
@@ -201,6 +210,11 @@ impl Machine {
         self.kernels.get(&(unit.clone(), name)).copied().ok_or_else(missing)
     }
 
+    /// Whether a kernel was loaded.
+    pub(super) fn has(&self, unit: Unit, name: &'static str) -> bool {
+        self.kernels.contains_key(&(unit, name))
+    }
+
     /// Event number `i`, made when first asked for.
     pub(super) fn need_events(&mut self, count: usize) -> Result<(), EngineError> {
         while self.events.len() < count {
@@ -242,6 +256,9 @@ fn load(device: &Device, units: &[Unit]) -> Result<Loaded, EngineError> {
         let names = KERNELS.iter().find(|(file, _)| *file == unit.file).map_or(&[][..], |(_, names)| names);
         for name in names {
             let shared = shared_bytes(unit, name, device.shared_limit);
+            if shared + 2048 > device.shared_limit && unit.file == "attention_short.cu" {
+                continue; // the general kernels take these sequences too
+            }
             if shared > device.shared_limit {
                 return Err(EngineError::Compile(format!(
                     "{name} of {unit:?} needs {shared} bytes of shared memory, the device has {}",

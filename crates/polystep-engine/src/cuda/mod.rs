@@ -9,6 +9,7 @@
 
 #![allow(unsafe_code)] // Send, for one type
 
+mod attention;
 mod compile;
 mod decode;
 mod driver;
@@ -26,6 +27,7 @@ pub use compile::{Unit, all_units, compile_all, units};
 pub use library::{Info, Library};
 
 use crate::{Batch, Dim, Dtype, EngineError, Executor, Limits, Program, Scalars, Side, Slot, StepResult};
+use attention::Lengths;
 use compile::Unit as KernelUnit;
 use driver::{Args, Device, Event, Graph, Pinned, Shape};
 use input::Layout;
@@ -38,6 +40,9 @@ const AHEAD: usize = 8;
 /// Graphs kept; the one unused for longest goes first.
 const GRAPHS: usize = 512;
 
+/// Program, capacities, and which kinds of lengths occur (long sequences need kernels of their own).
+type Key = (usize, [usize; 2], Lengths);
+
 struct Captured {
     graph: Graph,
     layout: Layout,
@@ -46,7 +51,7 @@ struct Captured {
 
 /// One NVIDIA GPU.
 pub struct Cuda {
-    graphs: HashMap<(usize, usize, usize), Captured>,
+    graphs: HashMap<Key, Captured>,
     pinned: Vec<(Pinned, Event)>,
     runs: u64,
     /// Runs whose results lie in the ring.
@@ -116,28 +121,33 @@ impl Cuda {
 
     /// The capacities of the graph for a batch.
     fn rows(&self, batch: &Batch) -> [usize; 2] {
+        if !batch.lanes.sources.is_empty() {
+            // Lanes end one by one: powers of two keep the graphs few.
+            return [capacity(0), capacity(batch.tgt.tokens().next_power_of_two().min(self.machine.limits.tgt_tokens))];
+        }
         [capacity(batch.src.tokens()), capacity(batch.tgt.tokens())]
     }
 
     /// Plans, partial sums and tables for a program at some capacities.
-    fn prepare(&mut self, program: usize, rows: [usize; 2]) -> Result<(), EngineError> {
-        Recorder::new(&mut self.machine, program, rows, Mode::Prepare).finish()?;
+    fn prepare(&mut self, (program, rows, lengths): Key) -> Result<(), EngineError> {
+        Recorder::new(&mut self.machine, program, rows, lengths, Mode::Prepare).finish()?;
         let Machine { gemms, workspaces, streams, .. } = &mut self.machine;
         gemms.warm_up(&workspaces[0], &streams[0])
     }
 
-    fn capture(&mut self, program: usize, rows: [usize; 2]) -> Result<(), EngineError> {
+    fn capture(&mut self, key: Key) -> Result<(), EngineError> {
         if self.graphs.len() >= GRAPHS {
             self.machine.wait()?;
             let oldest = self.graphs.iter().min_by_key(|(_, g)| g.used).map(|(key, _)| *key);
             oldest.and_then(|key| self.graphs.remove(&key));
         }
-        self.prepare(program, rows)?;
-        let recorder = Recorder::new(&mut self.machine, program, rows, Mode::Capture(record::schedule()));
+        self.prepare(key)?;
+        let (program, rows, lengths) = key;
+        let recorder = Recorder::new(&mut self.machine, program, rows, lengths, Mode::Capture(record::schedule()));
         let layout = recorder.layout;
         if let (Some(graph), _) = recorder.finish()? {
             graph.upload(&self.machine.streams[0])?;
-            self.graphs.insert((program, rows[0], rows[1]), Captured { graph, layout, used: self.runs });
+            self.graphs.insert(key, Captured { graph, layout, used: self.runs });
         }
         Ok(())
     }
@@ -177,7 +187,7 @@ impl Cuda {
         self.run(program, batch, scalars)?;
         self.machine.wait()?;
         let rows = self.rows(batch);
-        let (_, times) = Recorder::new(&mut self.machine, program, rows, Mode::Profile(Vec::new())).finish()?;
+        let (_, times) = Recorder::new(&mut self.machine, program, rows, Lengths::of(batch), Mode::Profile(Vec::new())).finish()?;
         let mut costs: Vec<Cost> = Vec::new();
         for (label, us) in times {
             match costs.iter_mut().find(|c| c.label == label) {
@@ -236,9 +246,9 @@ impl Executor for Cuda {
         self.machine.device.enter()?;
         self.check(program, batch)?;
         let rows = self.rows(batch);
-        let key = (program, rows[0], rows[1]);
+        let key = (program, rows, Lengths::of(batch));
         if !self.graphs.contains_key(&key) {
-            self.capture(program, rows)?;
+            self.capture(key)?;
         }
         if self.waiting == RING {
             self.drain()?;

@@ -8,9 +8,10 @@ use std::collections::HashMap;
 use super::compile::Unit;
 use super::driver::{Args, Event, Graph, Kernel, Memory, Shape};
 use super::gemm::{Gemm, Operands};
+use super::attention::Lengths;
 use super::input::Layout;
 use super::machine::{Machine, SIDES, Table};
-use super::schedule::{Lane, Res, Schedule};
+use super::schedule::{Lane, Placement, Res, Schedule};
 use crate::{Dim, EngineError, Param, Program, Side, Slot, View};
 
 /// What lowering is for.
@@ -53,6 +54,8 @@ pub(super) struct Recorder<'a> {
     pub(super) machine: &'a mut Machine,
     pub(super) program: usize,
     pub(super) rows: [usize; 2],
+    /// Which lengths occur, see [`super::Cuda`].
+    pub(super) lengths: Lengths,
     pub(super) layout: Layout,
     pub(super) op: usize,
     mode: Mode,
@@ -62,12 +65,13 @@ pub(super) struct Recorder<'a> {
 }
 
 impl<'a> Recorder<'a> {
-    pub(super) fn new(machine: &'a mut Machine, program: usize, rows: [usize; 2], mode: Mode) -> Self {
+    pub(super) fn new(machine: &'a mut Machine, program: usize, rows: [usize; 2], lengths: Lengths, mode: Mode) -> Self {
         let layout = Layout::new(&machine.limits, rows[0], rows[1]);
         Recorder {
             machine,
             program,
             rows,
+            lengths,
             layout,
             op: 0,
             mode,
@@ -275,6 +279,33 @@ impl<'a> Recorder<'a> {
         }
     }
 
+    fn capture(machine: &mut Machine, place: Placement, work: &Work) -> Result<(), EngineError> {
+        machine.need_events(place.node + 1)?;
+        let stream = &machine.streams[place.stream];
+        for node in place.waits {
+            stream.after(&machine.events[node])?;
+        }
+        Self::work(machine, work, place.stream)?;
+        machine.events[place.node].record(stream)
+    }
+
+    /// Launches that write different rows of the same slots, side by side.
+    pub(super) fn submit_together(
+        &mut self,
+        reads: &[Res],
+        writes: &[Res],
+        works: Vec<(String, Work)>,
+    ) -> Result<(), EngineError> {
+        if let Mode::Capture(schedule) = &mut self.mode {
+            let places = schedule.place_together(works.len(), reads, writes);
+            for (place, (_, work)) in places.into_iter().zip(&works) {
+                Self::capture(self.machine, place, work)?;
+            }
+            return Ok(());
+        }
+        works.into_iter().try_for_each(|(label, work)| self.submit(&label, Lane::Main, reads, writes, work))
+    }
+
     /// One launch: prepared, captured or timed.
     pub(super) fn submit(&mut self, label: &str, lane: Lane, reads: &[Res], writes: &[Res], work: Work) -> Result<(), EngineError> {
         match &mut self.mode {
@@ -286,13 +317,7 @@ impl<'a> Recorder<'a> {
             }
             Mode::Capture(schedule) => {
                 let place = schedule.place(lane, reads, writes);
-                self.machine.need_events(place.node + 1)?;
-                let stream = &self.machine.streams[place.stream];
-                for node in place.waits {
-                    stream.after(&self.machine.events[node])?;
-                }
-                Self::work(self.machine, &work, place.stream)?;
-                self.machine.events[place.node].record(stream)
+                Self::capture(self.machine, place, &work)
             }
             Mode::Profile(times) => {
                 times.push((label.into(), time(self.machine, &work)?));

@@ -23,13 +23,14 @@ pub(super) enum Res {
 /// On the critical path, or beside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lane {
+    /// One of the first two streams: encoder and decoder are partly independent, so the critical path may fork.
     Main,
     Side,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Access {
-    writer: Option<usize>,
+    writers: Vec<usize>,
     readers: Vec<usize>,
 }
 
@@ -41,12 +42,15 @@ struct Node {
 /// Where the next launch goes.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Placement {
-    /// Its number; node 0 is the begin of the main stream.
+    /// Its number; node 0 is the begin of the first stream.
     pub(super) node: usize,
     pub(super) stream: usize,
     /// Nodes on other streams to wait for.
     pub(super) waits: Vec<usize>,
 }
+
+/// Streams of the critical path.
+const MAINS: usize = 2;
 
 /// The launches so far.
 pub(super) struct Schedule {
@@ -55,51 +59,89 @@ pub(super) struct Schedule {
     clocks: Vec<Vec<usize>>,
     last: Vec<usize>,
     access: HashMap<Res, Access>,
+    /// After a join everything goes to the first stream.
+    joined: bool,
 }
 
 impl Schedule {
-    /// One main stream and `sides` others.
+    /// Two main streams and `sides` others.
     pub(super) fn new(sides: usize) -> Self {
-        let streams = sides + 1;
+        let streams = sides + MAINS;
         let mut clocks = vec![vec![0; streams]; streams];
         clocks[0][0] = 1;
         let begin = Node { stream: 0, clock: clocks[0].clone() };
-        Schedule { nodes: vec![begin], clocks, last: vec![0; streams], access: HashMap::new() }
+        Schedule { nodes: vec![begin], clocks, last: vec![0; streams], access: HashMap::new(), joined: false }
     }
 
     /// Places the next launch.
     pub(super) fn place(&mut self, lane: Lane, reads: &[Res], writes: &[Res]) -> Placement {
-        let stream = match lane {
-            Lane::Main => 0,
-            Lane::Side => (1..self.last.len()).min_by_key(|s| self.last[*s]).unwrap_or(0),
-        };
-        let mut before = vec![0]; // node 0: a side stream must enter the capture through the main one
+        let before = self.before(reads, writes);
+        let stream = self.stream(lane, reads);
+        let place = self.put(stream, before);
+        self.touch(&[place.node], reads, writes);
+        place
+    }
+
+    /// Places launches that write different parts of the same things: none waits for another.
+    pub(super) fn place_together(&mut self, count: usize, reads: &[Res], writes: &[Res]) -> Vec<Placement> {
+        let before = self.before(reads, writes);
+        let mut places = Vec::new();
+        for i in 0..count {
+            let stream = self.stream(if i == 0 { Lane::Main } else { Lane::Side }, reads);
+            places.push(self.put(stream, before.clone()));
+        }
+        let nodes: Vec<usize> = places.iter().map(|p| p.node).collect();
+        self.touch(&nodes, reads, writes);
+        places
+    }
+
+    /// The side stream unused for longest; or the main stream that already ends with what is read, else the one unused for
+    /// longest.
+    fn stream(&self, lane: Lane, reads: &[Res]) -> usize {
+        let oldest = |streams: std::ops::Range<usize>| streams.min_by_key(|s| self.last[*s]).unwrap_or(0);
+        if self.joined {
+            return 0;
+        }
+        if lane == Lane::Side {
+            return oldest(MAINS..self.last.len());
+        }
+        let read: Vec<usize> = reads.iter().filter_map(|r| self.access.get(r)).flat_map(|a| a.writers.clone()).collect();
+        (0..MAINS).find(|s| read.contains(&self.last[*s]) && self.last[*s] > 0).unwrap_or_else(|| oldest(0..MAINS))
+    }
+
+    fn before(&self, reads: &[Res], writes: &[Res]) -> Vec<usize> {
+        let mut before = vec![0]; // node 0: every stream must enter the capture through the first one
         for res in reads {
-            before.extend(self.access.get(res).and_then(|a| a.writer));
+            before.extend(self.access.get(res).into_iter().flat_map(|a| &a.writers));
         }
         for res in writes {
-            if let Some(access) = self.access.get(res) {
-                before.extend(access.writer);
-                before.extend(&access.readers);
-            }
+            before.extend(self.access.get(res).into_iter().flat_map(|a| a.writers.iter().chain(&a.readers)));
         }
+        before
+    }
+
+    fn put(&mut self, stream: usize, before: Vec<usize>) -> Placement {
         let waits = self.wait(stream, before);
         let node = self.nodes.len();
         self.clocks[stream][stream] = node + 1;
         self.nodes.push(Node { stream, clock: self.clocks[stream].clone() });
         self.last[stream] = node;
-        for res in reads {
-            self.access.entry(*res).or_default().readers.push(node);
-        }
-        for res in writes {
-            self.access.insert(*res, Access { writer: Some(node), readers: Vec::new() });
-        }
         Placement { node, stream, waits }
     }
 
-    /// Brings every side stream back to the main one.
+    fn touch(&mut self, nodes: &[usize], reads: &[Res], writes: &[Res]) {
+        for res in reads {
+            self.access.entry(*res).or_default().readers.extend(nodes);
+        }
+        for res in writes {
+            self.access.insert(*res, Access { writers: nodes.to_vec(), readers: Vec::new() });
+        }
+    }
+
+    /// Brings every stream back to the first one, where the next launch goes.
     pub(super) fn join(&mut self) -> Vec<usize> {
         let ends = self.last[1..].to_vec();
+        self.joined = true;
         self.wait(0, ends)
     }
 
@@ -134,15 +176,16 @@ mod tests {
         let (a, b) = (Res::Slot(0), Res::Slot(1));
         assert_eq!(s.place(Lane::Main, &[], &[a]), Placement { node: 1, stream: 0, waits: vec![] });
         let side = s.place(Lane::Side, &[a], &[Res::Grad(0)]);
-        assert_eq!(side, Placement { node: 2, stream: 1, waits: vec![1] });
+        assert_eq!(side, Placement { node: 2, stream: 2, waits: vec![1] });
         assert_eq!(s.place(Lane::Main, &[a], &[b]).waits, vec![]);
         // Overwrites what node 2 reads.
         assert_eq!(s.place(Lane::Main, &[b], &[a]).waits, vec![2]);
-        // The first launch of another side stream enters through the main stream's begin; then waits for its writer.
-        assert_eq!(s.place(Lane::Side, &[], &[Res::Grad(64)]), Placement { node: 5, stream: 2, waits: vec![0] });
-        // Node 2 is known to the main stream already.
+        // The first launch of another side stream enters through the first stream's begin.
+        assert_eq!(s.place(Lane::Side, &[], &[Res::Grad(64)]), Placement { node: 5, stream: 3, waits: vec![0] });
+        // Node 2 is known to the first stream already.
         assert_eq!(s.join(), vec![5]);
         assert_eq!(s.join(), vec![]);
+        assert_eq!(s.place(Lane::Side, &[], &[]).stream, 0);
     }
 
     #[test]
@@ -151,7 +194,29 @@ mod tests {
         let (a, g) = (Res::Slot(0), Res::Grad(0));
         s.place(Lane::Main, &[], &[a]);
         s.place(Lane::Side, &[a], &[g]);
-        assert_eq!(s.place(Lane::Main, &[g], &[a]).waits, vec![2]);
+        assert_eq!(s.place(Lane::Main, &[a, g], &[a]).waits, vec![2]);
         assert_eq!(s.place(Lane::Main, &[a], &[g]).waits, vec![]);
+    }
+
+    #[test]
+    fn independent_chains_run_beside_each_other_and_meet() {
+        let mut s = Schedule::new(1);
+        let [a, b, c, d] = [0, 1, 2, 3].map(Res::Slot);
+        assert_eq!(s.place(Lane::Main, &[], &[a]).stream, 0);
+        assert_eq!(s.place(Lane::Main, &[a], &[b]).stream, 0);
+        assert_eq!(s.place(Lane::Main, &[], &[c]).stream, 1);
+        assert_eq!(s.place(Lane::Main, &[c], &[d]).stream, 1);
+        assert_eq!(s.place(Lane::Main, &[b, d], &[a]), Placement { node: 5, stream: 0, waits: vec![4] });
+    }
+
+    #[test]
+    fn launches_that_share_an_output_do_not_wait_for_each_other() {
+        let mut s = Schedule::new(2);
+        let (a, b) = (Res::Slot(0), Res::Slot(1));
+        s.place(Lane::Main, &[], &[a]);
+        let both = s.place_together(2, &[a], &[b]);
+        assert_eq!(both[0], Placement { node: 2, stream: 0, waits: vec![] });
+        assert_eq!(both[1], Placement { node: 3, stream: 2, waits: vec![1] });
+        assert_eq!(s.place(Lane::Main, &[b], &[a]).waits, vec![3]);
     }
 }
