@@ -6,7 +6,7 @@
 
 use super::Buffer;
 use super::pack::{a_len, pack_a, pack_panel, panel_len};
-use super::simd::{Block, DEPTH, Machine, Start};
+use super::simd::{Ahead, Block, DEPTH, Machine, Start};
 use rayon::prelude::*;
 use std::cell::RefCell;
 
@@ -37,6 +37,15 @@ impl Mat {
     /// Rows and columns exchanged.
     pub fn t(self) -> Mat {
         Mat { row: self.col, col: self.row, ..self }
+    }
+
+    /// `rows × cols` of it, to be asked for before they are needed.
+    fn ahead(self, rows: usize, cols: usize) -> Ahead {
+        if self.col == 1 {
+            Ahead::new(self.start, self.row, rows, cols)
+        } else {
+            Ahead::new(self.start, self.col, cols, rows)
+        }
     }
 
     /// From row i, column j on.
@@ -107,6 +116,7 @@ pub unsafe fn product(m: usize, n: usize, k: usize, c: Mat, plus: Plus, a: Mat, 
             for (block, p) in (0..k.max(1)).step_by(DEPTH).enumerate() {
                 let depth = DEPTH.min(k - p);
                 let b_next = panel_len(machine, depth);
+                let next = DEPTH.min(k - p - depth);
                 let packed_b = packed_b.first(cols.div_ceil(machine.cols()) * b_next);
                 for (panel, j) in packed_b.chunks_mut(b_next.max(1)).zip((0..cols).step_by(machine.cols())) {
                     // SAFETY: inside b by the caller's promise.
@@ -129,6 +139,18 @@ pub unsafe fn product(m: usize, n: usize, k: usize, c: Mat, plus: Plus, a: Mat, 
                             c: c.at(top, left).start,
                             ldc: c.row,
                             start: plus.start(block, left),
+                            ahead: if next == 0 {
+                                [Ahead::NOTHING; 2]
+                            } else {
+                                let after = p + depth;
+                                let b_rows = next.div_ceil(m.div_ceil(A_ROWS));
+                                let b_from = (top / A_ROWS * b_rows).min(next);
+                                let b_rows = b_rows.min(next - b_from);
+                                [
+                                    a.at(top, after).ahead(rows, next),
+                                    b.at(after + b_from, left).ahead(b_rows, cols),
+                                ]
+                            },
                         });
                     }
                 }
@@ -192,6 +214,15 @@ pub unsafe fn wide(
                         c: c.at(first, 0).start,
                         ldc: c.row,
                         start: plus.start(block, 0),
+                        ahead: [
+                            if p + depth < k {
+                                a.at(first, p + depth).ahead(rows, DEPTH.min(k - p - depth))
+                            } else {
+                                let after = (first + A_ROWS).min(m);
+                                a.at(after, 0).ahead(A_ROWS.min(m - after), DEPTH.min(k))
+                            },
+                            Ahead::NOTHING,
+                        ],
                     });
                 }
             }
@@ -214,7 +245,7 @@ pub unsafe fn wide(
 pub unsafe fn tall((m, n, k): (usize, usize, usize), c: Mat, plus: Plus, a: Mat, b: Mat) {
     let across = n.div_ceil(B_COLS);
     let threads = if m * n * k > WORTH_A_THREAD { rayon::current_num_threads() } else { 1 };
-    let height = m.div_ceil(threads.div_ceil(across)).clamp(24, 2 * A_ROWS).next_multiple_of(12);
+    let height = m.div_ceil(threads.div_ceil(across)).clamp(24, 4 * A_ROWS).next_multiple_of(12);
     let task = |i: usize| {
         let (top, left) = (i / across * height, i % across * B_COLS);
         let (rows, cols) = (height.min(m - top), B_COLS.min(n - left));

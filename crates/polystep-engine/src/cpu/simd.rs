@@ -28,6 +28,10 @@ pub trait Simd: Copy {
     unsafe fn store(to: *mut f32, v: Self::V);
     /// a·b + c, rounded once.
     unsafe fn fma(a: Self::V, b: Self::V, c: Self::V) -> Self::V;
+    /// Asks for the cache line of an address, which need not be valid.
+    unsafe fn prefetch(at: *const f32);
+    /// The same, but only into the second cache.
+    unsafe fn prefetch_far(at: *const f32);
     /// a + b.
     unsafe fn add(a: Self::V, b: Self::V) -> Self::V;
 }
@@ -71,6 +75,18 @@ impl Simd for Avx512 {
     unsafe fn fma(a: __m512, b: __m512, c: __m512) -> __m512 {
         // SAFETY: as `zero`.
         unsafe { _mm512_fmadd_ps(a, b, c) }
+    }
+
+    #[inline(always)]
+    unsafe fn prefetch(at: *const f32) {
+        // SAFETY: as `zero`.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) }
+    }
+
+    #[inline(always)]
+    unsafe fn prefetch_far(at: *const f32) {
+        // SAFETY: as `zero`.
+        unsafe { _mm_prefetch::<_MM_HINT_T1>(at.cast()) }
     }
 
     #[inline(always)]
@@ -122,6 +138,18 @@ impl Simd for Avx2 {
     }
 
     #[inline(always)]
+    unsafe fn prefetch(at: *const f32) {
+        // SAFETY: as `zero`.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) }
+    }
+
+    #[inline(always)]
+    unsafe fn prefetch_far(at: *const f32) {
+        // SAFETY: as `zero`.
+        unsafe { _mm_prefetch::<_MM_HINT_T1>(at.cast()) }
+    }
+
+    #[inline(always)]
     unsafe fn add(a: __m256, b: __m256) -> __m256 {
         // SAFETY: as `zero`.
         unsafe { _mm256_add_ps(a, b) }
@@ -166,6 +194,12 @@ impl Simd for Plain {
     }
 
     #[inline(always)]
+    unsafe fn prefetch(_: *const f32) {}
+
+    #[inline(always)]
+    unsafe fn prefetch_far(_: *const f32) {}
+
+    #[inline(always)]
     unsafe fn add(a: [f32; 8], b: [f32; 8]) -> [f32; 8] {
         std::array::from_fn(|i| a[i] + b[i])
     }
@@ -197,6 +231,11 @@ unsafe fn tile<S: Simd, const M: usize, const RS: usize, const PS: usize>(
     // SAFETY: the caller of `block` answers for every element that is named here, and for the machine.
     unsafe {
         let mut acc = [[S::zero(); 2]; M];
+        for r in 0..M {
+            // C is needed at the end; ask for it now.
+            S::prefetch(c.wrapping_add(r * ldc));
+            S::prefetch(c.wrapping_add(r * ldc + S::COLS - 1));
+        }
         let (mut a, mut b) = (a, b);
         for _ in 0..k {
             let (b0, b1) = (S::load(b), S::load(b.add(S::LANES)));
@@ -253,6 +292,45 @@ pub const DEPTH: usize = 256;
 /// Numbers from one row of a row-major panel to the next: off a power of two, or rows would share a cache set.
 pub const PITCH: usize = DEPTH + 16;
 
+/// Columns of B that the second cache holds at depth [`DEPTH`], with room for the rest.
+const CHUNK: usize = 512;
+
+/// Rows of numbers that will be needed next: asked for, line by line, while tiles are computed.
+#[derive(Clone, Copy)]
+pub struct Ahead {
+    start: *const f32,
+    stride: usize,
+    lines: usize,
+    left: usize,
+    line: usize,
+}
+
+impl Ahead {
+    /// Nothing to ask for.
+    pub const NOTHING: Ahead = Ahead { start: std::ptr::null(), stride: 0, lines: 0, left: 0, line: 0 };
+
+    /// `rows` rows of `len` numbers.
+    pub fn new(start: *const f32, stride: usize, rows: usize, len: usize) -> Ahead {
+        let lines = len.div_ceil(16);
+        Ahead { start, stride, lines, left: rows * lines, line: 0 }
+    }
+
+    /// Asks for the next n lines.
+    #[inline(always)]
+    unsafe fn ask<S: Simd>(&mut self, n: usize) {
+        for _ in 0..n.min(self.left) {
+            // SAFETY: a prefetch reads nothing that the program sees.
+            unsafe { S::prefetch_far(self.start.wrapping_add(self.line * 16)) };
+            self.line += 1;
+            if self.line == self.lines {
+                self.line = 0;
+                self.start = self.start.wrapping_add(self.stride);
+            }
+        }
+        self.left = self.left.saturating_sub(n);
+    }
+}
+
 /// C (`rows × cols`) from packed panels of A and B of depth k.
 #[derive(Clone, Copy)]
 pub struct Block {
@@ -267,6 +345,8 @@ pub struct Block {
     pub c: *mut f32,
     pub ldc: usize,
     pub start: Start,
+    /// Two regions that the next block will read.
+    pub ahead: [Ahead; 2],
 }
 
 macro_rules! tiles {
@@ -287,22 +367,33 @@ macro_rules! block {
         unsafe fn $name(it: Block) {
             const ROWS: usize = <$s as Simd>::ROWS;
             const COLS: usize = <$s as Simd>::COLS;
-            for (j, left) in (0..it.cols).step_by(COLS).enumerate() {
-                let cols = COLS.min(it.cols - left);
-                let start = match it.start {
-                    Start::Row(row) => Start::Row(row.wrapping_add(left)),
-                    other => other,
-                };
+            let tiles = it.cols.div_ceil(COLS) * it.rows.div_ceil(ROWS);
+            let mut ahead = it.ahead;
+            let each = ahead.map(|a| a.left.div_ceil(tiles));
+            // A panel of A stays in the first cache while panels of B pass through it, as many as the second cache holds.
+            for chunk in (0..it.cols).step_by(CHUNK) {
                 for (i, top) in (0..it.rows).step_by(ROWS).enumerate() {
                     let rows = ROWS.min(it.rows - top);
                     let panel = match it.panels {
                         Panels::RowMajor => ROWS * PITCH,
                         Panels::KMajor => ROWS * it.k,
                     };
-                    let (a, b) = (it.a.wrapping_add(i * panel), it.b.wrapping_add(j * it.b_next));
-                    let c = it.c.wrapping_add(top * it.ldc + left);
-                    // SAFETY: the caller answers for the packed panels and for C.
-                    unsafe { tiles!($s, $pitch, it, rows, a, b, c, cols, start, $($m)*) };
+                    let a = it.a.wrapping_add(i * panel);
+                    for left in (chunk..it.cols.min(chunk + CHUNK)).step_by(COLS) {
+                        let cols = COLS.min(it.cols - left);
+                        let start = match it.start {
+                            Start::Row(row) => Start::Row(row.wrapping_add(left)),
+                            other => other,
+                        };
+                        let b = it.b.wrapping_add(left / COLS * it.b_next);
+                        let c = it.c.wrapping_add(top * it.ldc + left);
+                        // SAFETY: the caller answers for the packed panels and for C.
+                        unsafe {
+                            ahead[0].ask::<$s>(each[0]);
+                            ahead[1].ask::<$s>(each[1]);
+                            tiles!($s, $pitch, it, rows, a, b, c, cols, start, $($m)*)
+                        };
+                    }
                 }
             }
         }
