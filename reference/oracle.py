@@ -45,7 +45,7 @@ UNITS = {
     "coarse": ("product", "product", "all"),
     "fine": ("factor", "pair", "pair"),
     "fine_counted": ("factor", "product", "all"),
-    "fine_term": ("term", "pair", "pair"),
+    "fac=term,mul=pair,sum=pair": ("term", "pair", "pair"),
 }
 RING = {n: ring(["x%d" % (i + 1) for i in range(n)], ZZ)[0] for n in range(1, 9)}
 
@@ -188,10 +188,18 @@ def derive(start, units, nvars):
 
 
 def fac_states(factor, fac, nvars):
-    """What one factor becomes, facstep after facstep."""
-    need(fac == "factor", "the oracle does not know fac =", fac)
-    plain = simplify_factor(factor, nvars)
-    return [(plain, open_factor(factor, nvars))] if infix_factor(plain) != infix_factor(factor) else []
+    """What one factor becomes, facstep after facstep: at once, or one monomial after the other, from the left."""
+    goal, opened = simplify_factor(factor, nvars), open_factor(factor, nvars)
+    if fac == "factor":
+        return [(goal, opened)] if goal != factor else []
+    states, now = [], factor
+    for k, (term, bracket) in enumerate(zip(goal, opened)):
+        if now[k:k + 1] == [term] and not any(t[1] == term[1] for t in now[k + 1:]):
+            continue
+        rest = [t for t in now[k:] if t[1] != term[1]]
+        states.append((goal[:k] + [term] + rest, goal[:k] + [bracket] + rest))
+        now = states[-1][0]
+    return states
 
 
 def expected_steps(record, start, notation):
@@ -204,16 +212,16 @@ def expected_steps(record, start, notation):
     steps = []
     for kind, before, after, opened, marked in derived:
         if setting == "annotated":
-            tagged = "%s$%s" % (kind[:3].upper(), marked)
-            steps.append({"kind": "markstep", "input": "MARK$" + infix(before), "target": tagged})
-            steps.append({"kind": kind, "input": tagged, "target": "MARK$" + infix(after)})
+            tagged = "%s $ %s" % (kind[:3].upper(), marked)
+            steps.append({"kind": "markstep", "input": "MARK $ " + infix(before), "target": tagged})
+            steps.append({"kind": kind, "input": tagged, "target": "MARK $ " + infix(after)})
         elif setting == "calculator":
             steps.append({"kind": kind, "input": show(before), "target": show(opened), "next": show(after)})
         else:
             steps.append({"kind": kind, "input": show(before), "target": show(after)})
     if setting == "annotated":
         end = infix(derived[-1][2])
-        steps.append({"kind": "markstep", "input": "MARK$" + end, "target": "END$" + end})
+        steps.append({"kind": "markstep", "input": "MARK $ " + end, "target": "END $ " + end})
     return steps
 
 
@@ -248,7 +256,7 @@ def check_caps(record, start, end):
 
 # ---------------------------------------------------------------- records
 def drop_marks(text):
-    return text.split("$", 1)[-1].replace("#", "")
+    return text.split("$ ", 1)[-1].replace("#", "")
 
 
 def check_record(record):
@@ -320,7 +328,7 @@ def combinations():
     for config, nvars in itertools.product(CAPS, (1, 2)):
         for notation in ("infix", "prefix"):
             for setting in ("plain", "calculator"):
-                for granularity in ("coarse", "fine", "fine_counted"):
+                for granularity in ("coarse", "fine", "fine_counted", "fac=term,mul=pair,sum=pair"):
                     yield config, nvars, setting, granularity, notation
             yield config, nvars, "endpoint", "coarse", notation
         for granularity in ("coarse", "fine"):
@@ -347,7 +355,7 @@ def run_all(args):
             total = [a + b for a, b in zip(total, counts)]
             wrong = counts[2] or counts[0] != args.proofs
             bad += bool(wrong)
-            print("%-13s vars %d  %-10s  %-12s  %-6s  %6d proofs  %7d steps  %d failed" % (combination + counts),
+            print("%-13s vars %d  %-10s  %-26s  %-6s  %6d proofs  %7d steps  %d failed" % (combination + counts),
                   *said, sep="\n    ", flush=True)
             kept += lines
     print("SymPy %s: %d proofs, %d steps, %d failed; %.0f s" % (sympy.__version__, *total, time.time() - began))

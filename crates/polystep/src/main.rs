@@ -1,2 +1,94 @@
-//! polystep
-fn main() {}
+//! polystep: the command line. One thin file per subcommand; everything exact lives in `polystep-core`.
+
+mod args;
+mod bench;
+mod bench_train;
+mod card;
+mod check;
+mod completions;
+mod device;
+mod doctor;
+mod estimate;
+mod eval;
+mod export;
+mod failure;
+mod generate;
+mod inspect;
+mod interrupt;
+mod output;
+mod paper;
+mod parquet;
+mod progress;
+mod prove;
+mod quickstart;
+mod table;
+mod train;
+mod train_display;
+mod trained;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+const EXAMPLES: &str = "\
+Begin here:
+  polystep quickstart
+  polystep prove '(x+1)*(x+2) + 3*x'
+  polystep generate --config large_coeff --proofs 3
+
+Exit codes: 0, done; 1, it failed at run time; 2, the input is wrong; 130, interrupted.";
+
+/// Transformers that simplify polynomials step by step, and exactly how well they do it
+#[derive(Parser, Debug)]
+#[command(version, about, after_help = EXAMPLES)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// See what polystep does, in under a minute
+    Quickstart(quickstart::Args),
+    /// Sample polynomials and write their proofs, as JSONL or Parquet
+    Generate(generate::Args),
+    /// Simplify a polynomial step by step
+    Prove(prove::Args),
+    /// Check proofs, step examples or predictions: counts by verdict, the first failures explained
+    Check(check::Args),
+    /// Estimate how large a problem space is, with the paper's number beside ours
+    Estimate(estimate::Args),
+    /// Train a Transformer on proofs made on the fly
+    Train(train::Args),
+    /// Decode the fixed test sets with a trained model and report every number of the paper
+    Eval(eval::Args),
+    /// Write a trained model as a Hugging Face folder
+    Export(export::Args),
+    /// See which devices and libraries there are, and whether they compute rightly
+    Doctor(doctor::Args),
+    /// Measure how fast the library is here
+    Bench(bench::Args),
+    /// Print the completion script of a shell
+    Completions(completions::Args),
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let result = match cli.command {
+        Command::Quickstart(args) => quickstart::run(args),
+        Command::Generate(args) => generate::run(args),
+        Command::Prove(args) => prove::run(args),
+        Command::Check(args) => check::run(args),
+        Command::Estimate(args) => estimate::run(args),
+        Command::Train(args) => train::run(args),
+        Command::Eval(args) => eval::run(args),
+        Command::Export(args) => export::run(args),
+        Command::Doctor(args) => doctor::run(args),
+        Command::Bench(args) => bench::run(args),
+        Command::Completions(args) => completions::run(args),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}

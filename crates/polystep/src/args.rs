@@ -1,0 +1,199 @@
+//! The flags that several commands share, and how their values become what the core works with. The config file is read here,
+//! so that every command refuses a bad one with the same sentence and the same caret.
+
+use std::num::NonZeroUsize;
+use std::path::Path;
+
+use anyhow::Context;
+use clap::builder::PossibleValue;
+use clap::{Args, ValueEnum};
+use polystep_core::space::{KEYS, Retry, Space, SpaceError, Subtask, Variables};
+use polystep_core::{Granularity, Notation, Purpose, Setting, Style, TermOrder};
+
+use crate::failure::{Failure, Result, bad_input, bad_text};
+
+/// Which polynomials.
+#[derive(Args, Clone, Debug)]
+pub struct SpaceArgs {
+    /// A configuration of the paper, one of its sub-tasks (medium_coeff/mul2), or a TOML file with a [space] table
+    #[arg(long, value_name = "KEY|FILE.toml", default_value = "medium_coeff")]
+    pub config: String,
+    /// What is drawn again when a cap fails [default: product]
+    #[arg(long)]
+    pub retry: Option<Named<Retry>>,
+    /// How many variables take part in a polynomial [default: all]
+    #[arg(long)]
+    pub variables: Option<Named<Variables>>,
+}
+
+impl SpaceArgs {
+    /// The space that the flags describe.
+    pub fn space(&self) -> Result<Space> {
+        let mut space = self.base()?;
+        space.retry = self.retry.map_or(space.retry, |r| r.0);
+        space.variables = self.variables.map_or(space.variables, |v| v.0);
+        Ok(space)
+    }
+
+    fn base(&self) -> Result<Space> {
+        let path = Path::new(&self.config);
+        if path.extension().is_some_and(|e| e == "toml") {
+            let text = std::fs::read_to_string(path)
+                .map_err(|e| bad_input(format!("cannot read {}: {e}", path.display())))?;
+            return Space::from_toml(&text)
+                .map_err(|e| space_error(e, Some((&self.config, &text))));
+        }
+        let (key, task) = match self.config.split_once('/') {
+            Some((key, task)) => (key, Some(task)),
+            None => (self.config.as_str(), None),
+        };
+        let space = Space::named(key).map_err(|e| space_error(e, None))?;
+        let Some(task) = task else { return Ok(space) };
+        match Subtask::ALL.into_iter().find(|t| t.key() == task) {
+            Some(task) => Ok(space.subtask(task)),
+            None => {
+                let known = Subtask::ALL.map(Subtask::key).join(", ");
+                Err(bad_input(format!(
+                    "unknown sub-task `{task}` of {key}; the sub-tasks are {known}"
+                )))
+            }
+        }
+    }
+}
+
+/// The keys of `--config all`, or the one space that was asked for.
+pub fn spaces(args: &SpaceArgs) -> Result<Vec<Space>> {
+    if args.config != "all" {
+        return Ok(vec![args.space()?]);
+    }
+    KEYS.iter()
+        .map(|key| {
+            SpaceArgs {
+                config: key.to_string(),
+                ..args.clone()
+            }
+            .space()
+        })
+        .collect()
+}
+
+/// What the core says of a space, with the line of the file where there is one.
+pub fn space_error(error: SpaceError, file: Option<(&str, &str)>) -> Failure {
+    match (&error, file) {
+        (
+            SpaceError::Toml {
+                message,
+                span: Some(span),
+            },
+            Some((name, text)),
+        ) => {
+            let line = text[..span.start.min(text.len())].matches('\n').count() + 1;
+            bad_text(
+                name,
+                text,
+                span.clone(),
+                format!("{name}, line {line}: {message}"),
+                "here",
+            )
+        }
+        (_, Some((name, _))) => bad_input(format!("{name}: {error}")),
+        _ => bad_input(error),
+    }
+}
+
+/// How proofs are cut into steps and written down.
+#[derive(Args, Clone, Debug)]
+pub struct WritingArgs {
+    /// What a step looks like: plain, calculator, annotated, endpoint or arithmetic
+    #[arg(long, default_value = "plain")]
+    pub setting: Setting,
+    /// How large a step is: coarse, fine, fine_counted, or switches of fine such as fac=term,sum=all
+    #[arg(long, default_value = "coarse")]
+    pub granularity: Granularity,
+    /// How states are written: infix or prefix
+    #[arg(long, default_value = "infix")]
+    pub notation: Notation,
+    /// The order of terms
+    #[arg(long, default_value = "paper")]
+    pub order: Named<TermOrder>,
+    /// Write the coefficient 1 of unsimplified terms (1*x1^1)
+    #[arg(long)]
+    pub ones: bool,
+}
+
+impl WritingArgs {
+    /// The order of terms, and whether ones are written.
+    pub fn style(&self) -> Style {
+        Style {
+            order: self.order.0,
+            ones: self.ones,
+        }
+    }
+}
+
+/// How many threads.
+#[derive(Args, Clone, Debug)]
+pub struct ThreadArgs {
+    /// How many threads work; the data is the same for any number [default: all cores]
+    #[arg(long, value_name = "N")]
+    pub threads: Option<NonZeroUsize>,
+}
+
+impl ThreadArgs {
+    /// The number of threads.
+    pub fn count(&self) -> usize {
+        self.threads
+            .or_else(|| std::thread::available_parallelism().ok())
+            .map_or(1, NonZeroUsize::get)
+    }
+
+    /// A pool of that many.
+    pub fn pool(&self) -> Result<rayon::ThreadPool> {
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(self.count())
+            .build();
+        Ok(pool.context("cannot start threads")?)
+    }
+}
+
+/// An enum of the core as a flag's value, under the name that it has in files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Named<T>(pub T);
+
+macro_rules! named {
+    ($type:ty: $($name:literal $value:expr, $help:literal;)+) => {
+        impl ValueEnum for Named<$type> {
+            fn value_variants<'a>() -> &'a [Self] {
+                &[$(Named($value)),+]
+            }
+
+            fn to_possible_value(&self) -> Option<PossibleValue> {
+                let named = [$((Named($value), $name, $help)),+];
+                named.into_iter().find(|n| n.0 == *self).map(|n| PossibleValue::new(n.1).help(n.2))
+            }
+        }
+    };
+}
+
+named! { Retry:
+    "factor" Retry::Factor, "the factor that broke its product's cap";
+    "product" Retry::Product, "the product, with a new number of factors";
+    "polynomial" Retry::Polynomial, "everything";
+}
+
+named! { Variables:
+    "all" Variables::All, "all of them";
+    "uniform" Variables::Uniform, "uniformly many, 1 to --vars";
+}
+
+named! { TermOrder:
+    "paper" TermOrder::Paper, "degree, then fewer variables first, then x1, x2, ...";
+    "grlex" TermOrder::Grlex, "degree, then x1, x2, ...";
+}
+
+named! { Purpose:
+    "train" Purpose::Train, "training polynomials, guarded";
+    "valid" Purpose::Valid, "the validation set: curves and choices";
+    "test" Purpose::Test, "the test set: 1000 proofs";
+    "beam" Purpose::Beam, "the beam set: 5000 steps";
+}

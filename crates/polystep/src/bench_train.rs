@@ -1,0 +1,438 @@
+//! `polystep bench train`: how fast the device trains. Fixed shapes are for comparing with other frameworks; real data, made
+//! while training as in a run, is what a user gets.
+//!
+//! Each figure is the median of some rounds after a warm-up. A round ends when the device has finished its last step.
+
+use std::time::Instant;
+
+use clap::Args as ClapArgs;
+use polystep_engine::{Batch, Executor, Limits, Scalars};
+use polystep_learn::config::RunConfig;
+use polystep_learn::feed::{Background, Counts, Feed, Position};
+use polystep_learn::model::{Layout, ModelConfig, initial_params, training_program};
+use polystep_learn::train::{Plan, TRAINING};
+use serde::Serialize;
+
+use crate::args::ThreadArgs;
+use crate::device::{Device, data_threads};
+use crate::failure::{Result, bad_input};
+use crate::table::table;
+use crate::train::failure;
+use crate::{interrupt, say};
+
+/// Operations a second that shares of peak refer to: dense bf16 of an H100 or H200.
+const PEAK: f64 = 990e12;
+
+const EXAMPLES: &str = "\
+Examples:
+  polystep bench train --device cuda --json
+  polystep bench train --device cpu --threads 2 --batches 32 --rounds 3
+  polystep bench train --only real --config no_backtrack --batches 256";
+
+/// Flags of `polystep bench train`.
+#[derive(ClapArgs, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Where to compute
+    #[arg(long, value_enum, default_value_t = Device::Auto)]
+    device: Device,
+    /// Batch sizes, in examples
+    #[arg(long, value_delimiter = ',', default_values_t = [32, 256, 512])]
+    batches: Vec<usize>,
+    /// Source tokens of an example of fixed shape
+    #[arg(long, default_value_t = 96)]
+    src: usize,
+    /// Target tokens of an example of fixed shape
+    #[arg(long, default_value_t = 80)]
+    tgt: usize,
+    /// Measure only one kind: fixed or real
+    #[arg(long, value_parser = ["fixed", "real"])]
+    only: Option<String>,
+    /// The model and the recipe, and for real data the task
+    #[arg(long, default_value = "fast")]
+    recipe: String,
+    /// Size of the model: S or L
+    #[arg(long, default_value = "S")]
+    size: String,
+    /// Configuration of real data
+    #[arg(long, default_value = "large_coeff")]
+    config: String,
+    /// Variables of real data
+    #[arg(long, default_value_t = 1)]
+    vars: usize,
+    /// Any key of a run's TOML, as in model.dropout=0.1; may be given several times
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// Rounds; the median counts
+    #[arg(long, default_value_t = 5, value_name = "N")]
+    rounds: usize,
+    /// Seconds per round
+    #[arg(long, default_value_t = 2.0, value_name = "S")]
+    seconds: f64,
+    /// Seconds of warm-up before the first round
+    #[arg(long, default_value_t = 4.0, value_name = "S")]
+    warmup: f64,
+    #[command(flatten)]
+    threads: ThreadArgs,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// One line of the result.
+#[derive(Serialize, Clone, Debug, Default)]
+struct Line {
+    kind: &'static str,
+    batch: usize,
+    /// Mean tokens of a batch.
+    src_tokens: f64,
+    tgt_tokens: f64,
+    /// Mean over the batches of the longest example: what a padded batch would be padded to.
+    longest_src: f64,
+    longest_tgt: f64,
+    steps: u64,
+    ms_per_step: f64,
+    examples_per_s: f64,
+    tokens_per_s: f64,
+    tflops: f64,
+    peak_share: f64,
+    /// Milliseconds per step of each round.
+    rounds: Vec<f64>,
+}
+
+/// What `--json` prints.
+#[derive(Serialize, Debug)]
+struct Report {
+    bench: &'static str,
+    device: String,
+    commit: &'static str,
+    recipe: String,
+    size: String,
+    config: String,
+    vars: usize,
+    parameters: usize,
+    threads: usize,
+    peak_tflops: f64,
+    lines: Vec<Line>,
+}
+
+/// Measures.
+pub fn run(args: Args) -> Result<()> {
+    interrupt::listen();
+    let device = args.device.resolve();
+    let mut report = Report {
+        bench: "train",
+        device: String::new(),
+        commit: polystep_learn::COMMIT,
+        recipe: args.recipe.clone(),
+        size: args.size.clone(),
+        config: args.config.clone(),
+        vars: args.vars,
+        parameters: 0,
+        threads: args.threads.count(),
+        peak_tflops: PEAK / 1e12,
+        lines: Vec::new(),
+    };
+    for &batch in &args.batches {
+        let config = args.run_config(batch)?;
+        if args.only.as_deref() != Some("real") {
+            report.lines.push(args.fixed(
+                &config,
+                device,
+                batch,
+                &mut report.device,
+                &mut report.parameters,
+            )?);
+        }
+        if args.only.as_deref() != Some("fixed") {
+            report.lines.push(args.real(
+                config,
+                device,
+                &mut report.device,
+                &mut report.parameters,
+            )?);
+        }
+    }
+    if args.json {
+        say!(
+            "{}",
+            serde_json::to_string(&report).map_err(anyhow::Error::from)?
+        )
+    } else {
+        print(&report)
+    }
+}
+
+impl Args {
+    fn run_config(&self, batch: usize) -> Result<RunConfig> {
+        let mut overrides = vec![
+            ("train.recipe".to_string(), format!("{:?}", self.recipe)),
+            ("model.size".into(), format!("{:?}", self.size)),
+            ("data.config".into(), format!("{:?}", self.config)),
+            ("data.vars".into(), self.vars.to_string()),
+            ("train.batch".into(), batch.to_string()),
+        ];
+        for set in &self.set {
+            let (key, value) = set
+                .split_once('=')
+                .ok_or_else(|| bad_input(format!("--set {set}: write KEY=VALUE")))?;
+            overrides.push((key.into(), value.into()));
+        }
+        RunConfig::from_toml("", &overrides).map_err(bad_input)
+    }
+
+    fn fixed(
+        &self,
+        config: &RunConfig,
+        device: Device,
+        sequences: usize,
+        name: &mut String,
+        parameters: &mut usize,
+    ) -> Result<Line> {
+        let model = config.model();
+        if self.src.max(self.tgt) > model.max_positions || self.src.min(self.tgt) < 1 {
+            return Err(bad_input(format!(
+                "--src and --tgt must be between 1 and {}",
+                model.max_positions
+            )));
+        }
+        let layout = Layout::new(&model);
+        let program = training_program(&model, &layout, Some(config.optimiser())).program;
+        let limits = Limits {
+            sequences,
+            src_tokens: sequences * self.src,
+            tgt_tokens: sequences * self.tgt,
+        };
+        let mut executor = device.executor(vec![program], limits, self.threads.count())?;
+        start(executor.as_mut(), &model, &layout)?;
+        (*name, *parameters) = (executor.device(), layout.parameters());
+        let batch = fixed_batch(sequences, self.src, self.tgt);
+        self.measure("fixed", executor.as_mut(), sequences, &mut || {
+            Ok(batch.clone())
+        })
+    }
+
+    fn real(
+        &self,
+        config: RunConfig,
+        device: Device,
+        name: &mut String,
+        parameters: &mut usize,
+    ) -> Result<Line> {
+        let plan = Plan::new(config).map_err(failure)?;
+        let mut programs = plan.programs();
+        programs.truncate(1);
+        let mut executor = device.executor(programs, plan.limits, self.threads.count())?;
+        start(executor.as_mut(), &plan.model, &plan.layout)?;
+        (*name, *parameters) = (executor.device(), plan.layout.parameters());
+        let threads = data_threads(device, self.threads.count());
+        let mut feed = Background::start(
+            plan.source.as_ref(),
+            plan.limits,
+            Position::default(),
+            Counts::default(),
+            threads,
+        )
+        .map_err(failure)?;
+        let batch = plan.config.train.batch;
+        self.measure("real", executor.as_mut(), batch, &mut || {
+            Ok(feed.next().map_err(failure)?.clone())
+        })
+    }
+
+    fn measure(
+        &self,
+        kind: &'static str,
+        executor: &mut dyn Executor,
+        batch: usize,
+        next: &mut dyn FnMut() -> Result<Batch>,
+    ) -> Result<Line> {
+        let mut clock = Clock {
+            step: 0,
+            flops_per_token: 0.0,
+        };
+        clock.round(executor, next, self.warmup)?;
+        let mut rounds = Vec::new();
+        for _ in 0..self.rounds.max(1) {
+            rounds.push(clock.round(executor, next, self.seconds)?);
+        }
+        let mut ms: Vec<f64> = rounds
+            .iter()
+            .map(|r| 1e3 * r.seconds / r.steps as f64)
+            .collect();
+        let in_order = ms.clone();
+        ms.sort_by(f64::total_cmp);
+        let ms_per_step = ms[ms.len() / 2];
+        let total = rounds.iter().fold(Round::default(), Round::plus);
+        let steps = total.steps as f64;
+        let per_second = 1e3 / ms_per_step / steps;
+        let tflops = total.flops * per_second / 1e12;
+        Ok(Line {
+            kind,
+            batch,
+            src_tokens: total.src / steps,
+            tgt_tokens: total.tgt / steps,
+            longest_src: total.longest_src / steps,
+            longest_tgt: total.longest_tgt / steps,
+            steps: total.steps,
+            ms_per_step,
+            examples_per_s: total.sequences * per_second,
+            tokens_per_s: (total.src + total.tgt) * per_second,
+            tflops,
+            peak_share: tflops * 1e12 / PEAK,
+            rounds: in_order,
+        })
+    }
+}
+
+struct Clock {
+    step: u64,
+    /// Of the last batch that was looked at; batches of a run are alike.
+    flops_per_token: f64,
+}
+
+/// What some steps did, and how long they took.
+#[derive(Clone, Copy, Default)]
+struct Round {
+    steps: u64,
+    seconds: f64,
+    sequences: f64,
+    src: f64,
+    tgt: f64,
+    longest_src: f64,
+    longest_tgt: f64,
+    flops: f64,
+}
+
+impl Round {
+    fn plus(self, other: &Round) -> Round {
+        Round {
+            steps: self.steps + other.steps,
+            seconds: self.seconds + other.seconds,
+            sequences: self.sequences + other.sequences,
+            src: self.src + other.src,
+            tgt: self.tgt + other.tgt,
+            longest_src: self.longest_src + other.longest_src,
+            longest_tgt: self.longest_tgt + other.longest_tgt,
+            flops: self.flops + other.flops,
+        }
+    }
+}
+
+impl Clock {
+    /// Trains for about so many seconds, at least one step.
+    fn round(
+        &mut self,
+        executor: &mut dyn Executor,
+        next: &mut dyn FnMut() -> Result<Batch>,
+        seconds: f64,
+    ) -> Result<Round> {
+        let mut round = Round::default();
+        let began = Instant::now();
+        loop {
+            let batch = next()?;
+            self.step += 1;
+            // A rate so small that random labels do no harm however long the bench runs.
+            executor.run(
+                TRAINING,
+                &batch,
+                &Scalars {
+                    lr: 1e-6,
+                    step: self.step,
+                    seed: self.step,
+                },
+            )?;
+            let (src, tgt) = (batch.src.tokens() as f64, batch.tgt.tokens() as f64);
+            if self.step % 64 == 1 {
+                let lengths = |p: &polystep_engine::Packed| p.lengths().collect::<Vec<_>>();
+                let flops =
+                    executor.programs()[TRAINING].flops(&lengths(&batch.src), &lengths(&batch.tgt));
+                self.flops_per_token = flops / (src + tgt);
+            }
+            round.steps += 1;
+            round.sequences += batch.src.sequences() as f64;
+            round.src += src;
+            round.tgt += tgt;
+            round.longest_src += batch.src.longest() as f64;
+            round.longest_tgt += batch.tgt.longest() as f64;
+            round.flops += self.flops_per_token * (src + tgt);
+            if began.elapsed().as_secs_f64() >= seconds || interrupt::check().is_err() {
+                break;
+            }
+        }
+        let results = executor.results()?;
+        round.seconds = began.elapsed().as_secs_f64();
+        interrupt::check()?;
+        match results.iter().find(|r| !r.loss.is_finite()) {
+            Some(r) => Err(anyhow::anyhow!(
+                "a loss of {} while measuring: run `polystep doctor`",
+                r.loss
+            )
+            .into()),
+            None => Ok(round),
+        }
+    }
+}
+
+fn start(executor: &mut dyn Executor, model: &ModelConfig, layout: &Layout) -> Result<()> {
+    executor.set_params(&initial_params(model, layout, 1))?;
+    let zeros = vec![0.0; layout.len()];
+    Ok(executor.set_moments(&zeros, &zeros)?)
+}
+
+/// Examples of one length with ids all over the vocabulary.
+fn fixed_batch(sequences: usize, src: usize, tgt: usize) -> Batch {
+    let mut batch = Batch::default();
+    batch.clear();
+    let id = |i: usize, j: usize, k: usize| ((i * 31 + j * 7 + k * 13) % 36 + 3) as i32;
+    for i in 0..sequences {
+        batch.src.push((0..src).map(|j| id(i, j, 0)));
+        batch.tgt.push((0..tgt).map(|j| id(i, j, 1)));
+        batch.labels.extend((0..tgt).map(|j| id(i, j, 2)));
+    }
+    batch
+}
+
+fn print(report: &Report) -> Result<()> {
+    let Report {
+        device,
+        recipe,
+        size,
+        config,
+        vars,
+        parameters,
+        ..
+    } = report;
+    say!(
+        "{device}; Transformer-{size}, {recipe}, {:.2}M parameters",
+        *parameters as f64 / 1e6
+    )?;
+    say!("real data: {config}, {vars} variable(s), coarse, infix, made while training")?;
+    let rows = report.lines.iter().map(|l| {
+        [
+            l.kind.to_string(),
+            l.batch.to_string(),
+            format!(
+                "{:.0}/{:.0}",
+                l.src_tokens / l.batch as f64,
+                l.tgt_tokens / l.batch as f64
+            ),
+            format!("{:.3}", l.ms_per_step),
+            format!("{:.0}", l.examples_per_s),
+            format!("{:.0}", l.tokens_per_s),
+            format!("{:.2}", l.tflops),
+            format!("{:.1} %", 100.0 * l.peak_share),
+        ]
+    });
+    let header = [
+        "data",
+        "batch",
+        "tokens",
+        "ms/step",
+        "examples/s",
+        "tokens/s",
+        "TFLOP/s",
+        "of 990",
+    ];
+    say!("{}", table(1, header, rows))
+}

@@ -1,0 +1,163 @@
+//! The dataset card: a README.md whose YAML front matter tells Hugging Face `datasets` where the shards are and what a row
+//! holds, and whose text says how to make the same data again.
+
+use polystep_core::Task;
+
+use crate::parquet::Written;
+
+/// What one row is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Contents {
+    /// A whole proof.
+    Proofs,
+    /// One step.
+    Steps,
+}
+
+/// What the card speaks of.
+pub struct Card<'a> {
+    /// The task that was generated.
+    pub task: &'a Task,
+    /// Its seed.
+    pub seed: u64,
+    /// The name of the only split.
+    pub split: &'a str,
+    /// What one row is.
+    pub contents: Contents,
+}
+
+impl Card<'_> {
+    /// The whole card.
+    pub fn markdown(&self, written: &Written) -> String {
+        let Card {
+            task, seed, split, ..
+        } = self;
+        let Task {
+            space,
+            vars,
+            setting,
+            granularity,
+            notation,
+            ..
+        } = task;
+        let Written { rows, bytes } = written;
+        let size = size_category(*rows);
+        let features = self.features();
+        let (unit, flag, columns) = match self.contents {
+            Contents::Proofs => ("proofs", "--proofs", PROOF_COLUMNS),
+            Contents::Steps => ("step examples", "--steps", STEP_COLUMNS),
+        };
+        format!(
+            "---
+pretty_name: \"polystep {key}, {vars} variable(s), {setting}, {granularity}, {notation}\"
+task_categories:
+- text-generation
+tags:
+- mathematics
+- polynomials
+- step-by-step
+- synthetic
+size_categories:
+- {size}
+configs:
+- config_name: default
+  data_files:
+  - split: {split}
+    path: data/{split}-*.parquet
+dataset_info:
+  features:
+{features}  splits:
+  - name: {split}
+    num_examples: {rows}
+  download_size: {bytes}
+---
+
+# Polynomial simplification, step by step
+
+{rows} {unit} of the space `{key}` with {vars} variable(s): setting {setting}, granularity {granularity}, notation {notation}.
+Every state of a proof has the same value; the last one is the polynomial in normal form. The task is that of \"Analyzing the
+Nuances of Transformers' Polynomial Simplification Abilities\" (Agarwal, Aditya, Goyal).
+
+    from datasets import load_dataset
+    data = load_dataset(\"path/to/this/folder\", split=\"{split}\")
+
+Made by polystep {version}; the same command makes the same data on any machine:
+
+    polystep generate --config {key} --vars {vars} --setting {setting} --granularity {granularity} \\
+        --notation {notation} --split {split} --seed {seed} {flag} {rows} --format parquet --out PATH
+
+The space: {space}.
+
+{columns}",
+            key = space.key,
+            version = env!("CARGO_PKG_VERSION"),
+        )
+    }
+
+    fn features(&self) -> String {
+        let plain = |names: &[(&str, &str)]| {
+            names
+                .iter()
+                .map(|(name, kind)| format!("  - name: {name}\n    dtype: {kind}\n"))
+                .collect::<String>()
+        };
+        match self.contents {
+            Contents::Proofs => {
+                let strings = [
+                    "config",
+                    "vars",
+                    "setting",
+                    "granularity",
+                    "notation",
+                    "start",
+                    "end",
+                ];
+                let kind = |name: &str| if name == "vars" { "uint32" } else { "string" };
+                plain(&[("id", "string"), ("seed", "uint64"), ("index", "uint64")])
+                    + &plain(&strings.map(|name| (name, kind(name))))
+                    + "  - name: steps\n    list:\n"
+                    + &["kind", "input", "target", "next"]
+                        .map(|name| format!("    - name: {name}\n      dtype: string\n"))
+                        .concat()
+            }
+            Contents::Steps => plain(&[
+                ("proof", "string"),
+                ("step", "uint32"),
+                ("kind", "string"),
+                ("input", "string"),
+                ("target", "string"),
+                ("next", "string"),
+            ]),
+        }
+    }
+}
+
+const PROOF_COLUMNS: &str = "\
+| column | what it holds |
+|---|---|
+| `id`, `seed`, `index` | which proof of which stream |
+| `config`, `vars`, `setting`, `granularity`, `notation` | the task |
+| `start`, `end` | the first state and the normal form |
+| `steps` | `kind` (facstep, mulstep, sumstep, markstep, endpoint, add, mul), `input`, `target`, `next` (calculator: the brackets of `target` evaluated) |
+";
+
+const STEP_COLUMNS: &str = "\
+| column | what it holds |
+|---|---|
+| `proof`, `step` | the id of the proof, and which step of it |
+| `kind` | facstep, mulstep, sumstep, markstep, endpoint, add or mul |
+| `input`, `target` | what a model reads and is to write |
+| `next` | calculator: the brackets of `target` evaluated |
+";
+
+fn size_category(rows: u64) -> &'static str {
+    match rows {
+        0..1_000 => "n<1K",
+        1_000..10_000 => "1K<n<10K",
+        10_000..100_000 => "10K<n<100K",
+        100_000..1_000_000 => "100K<n<1M",
+        1_000_000..10_000_000 => "1M<n<10M",
+        10_000_000..100_000_000 => "10M<n<100M",
+        _ => "100M<n<1B",
+    }
+}

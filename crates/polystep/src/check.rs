@@ -1,0 +1,325 @@
+//! `polystep check`: counts by verdict for proofs, step examples and predictions, and the first failures explained. A wrong
+//! proof is a failure (exit 1); a wrong prediction is a result.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read};
+
+use clap::Args as ClapArgs;
+use polystep_core::{Beam, Granularity, PredictionRecord, ProofRecord, Setting, StepKind, Verdict};
+use rayon::prelude::*;
+use serde::Serialize;
+
+use crate::failure::{Failure, Result, bad_input};
+use crate::inspect::{self, Finding, Findings};
+use crate::say;
+use crate::table::table;
+
+/// Lines judged at once.
+const BLOCK: usize = 4096;
+
+const EXAMPLES: &str = "\
+Examples:
+  polystep generate --proofs 1000 | polystep check -
+  polystep check proofs.jsonl
+  polystep check predictions.jsonl --failures 10
+
+Verdicts: exact, the expected step, token for token (calculator: after evaluation); same value, the same polynomial, but not
+the expected step; wrong value, another polynomial; malformed, it cannot be read. The paper counts the first two as right.
+
+Exit code: 0, also when predictions are wrong; 1 when a proof or a step example is wrong; 2 when a line is not a record.";
+
+/// Flags of `polystep check`.
+#[derive(ClapArgs, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// A JSONL file of proofs, step examples or predictions; - is standard input
+    #[arg(value_name = "FILE")]
+    file: String,
+    /// How many failures are explained
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    failures: usize,
+    /// The setting of predictions and step examples [default: seen from each record]
+    #[arg(long)]
+    setting: Option<Setting>,
+    /// The granularity of predictions and step examples [default: the one whose step leads to the target]
+    #[arg(long)]
+    granularity: Option<Granularity>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Counts by verdict, in the order of [`Verdict::ALL`].
+type Counts = [u64; 4];
+
+/// What `--json` prints.
+#[derive(Serialize, Default, Debug)]
+struct Report {
+    proofs: u64,
+    wrong_proofs: u64,
+    step_examples: u64,
+    predictions: u64,
+    any_beam_exact: u64,
+    steps: BTreeMap<String, BTreeMap<&'static str, u64>>,
+}
+
+/// A line of the file.
+enum Record {
+    Proof(ProofRecord),
+    Prediction(PredictionRecord),
+    /// A step without an answer: its target is judged.
+    Step(PredictionRecord),
+}
+
+/// Checks a file.
+pub fn run(args: Args) -> Result<()> {
+    let name = if args.file == "-" {
+        "standard input"
+    } else {
+        args.file.as_str()
+    };
+    let reader: Box<dyn Read> = match args.file.as_str() {
+        "-" => Box::new(std::io::stdin()),
+        path => Box::new(
+            std::fs::File::open(path).map_err(|e| bad_input(format!("cannot read {path}: {e}")))?,
+        ),
+    };
+    let mut tally = Tally::default();
+    let mut lines = BufReader::new(reader).lines();
+    let mut first = 1;
+    loop {
+        let block: Vec<String> = lines.by_ref().take(BLOCK).collect::<std::io::Result<_>>()?;
+        if block.is_empty() {
+            break;
+        }
+        let judged: Vec<Result<Option<Judged>>> = block
+            .par_iter()
+            .enumerate()
+            .map(|(i, line)| judge(line, name, first + i, &args))
+            .collect();
+        for (i, judged) in judged.into_iter().enumerate() {
+            if let Some(judged) = judged? {
+                tally.add(judged, first + i, args.failures);
+            }
+        }
+        first += block.len();
+    }
+    if tally.report.proofs + tally.report.predictions + tally.report.step_examples == 0 {
+        return Err(bad_input(format!("{name} holds no records")));
+    }
+    tally.print(args.json)?;
+    match tally.wrong {
+        0 => Ok(()),
+        n => Err(Failure::Runtime(anyhow::anyhow!(
+            "{n} of the proofs or step examples in {name} are wrong"
+        ))),
+    }
+}
+
+/// A record and what was found out about it.
+struct Judged {
+    findings: Findings,
+    kind: RecordKind,
+    any_beam_exact: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum RecordKind {
+    Proof,
+    Step,
+    Prediction,
+}
+
+fn judge(line: &str, name: &str, number: usize, args: &Args) -> Result<Option<Judged>> {
+    if line.trim().is_empty() {
+        return Ok(None);
+    }
+    let record = read(line).map_err(|e| {
+        bad_input(format!(
+            "{name}, line {number}, column {}: {}",
+            e.column(),
+            plain(&e)
+        ))
+    })?;
+    let prediction = |p: &PredictionRecord| inspect::prediction(p, args.granularity, args.setting);
+    Ok(Some(match record {
+        Record::Proof(proof) => Judged {
+            findings: inspect::proof(&proof),
+            kind: RecordKind::Proof,
+            any_beam_exact: false,
+        },
+        Record::Step(step) => Judged {
+            findings: prediction(&step),
+            kind: RecordKind::Step,
+            any_beam_exact: false,
+        },
+        Record::Prediction(record) => {
+            let any_beam_exact = (0..record.beams.len()).any(|i| {
+                let one = PredictionRecord {
+                    beams: vec![record.beams[i].clone()],
+                    ..record.clone()
+                };
+                prediction(&one)
+                    .steps
+                    .iter()
+                    .all(|f| f.verdict == Verdict::Exact)
+            });
+            Judged {
+                findings: prediction(&record),
+                kind: RecordKind::Prediction,
+                any_beam_exact,
+            }
+        }
+    }))
+}
+
+/// Which record a line is, its keys tell: quotes cannot occur inside a state.
+fn read(line: &str) -> serde_json::Result<Record> {
+    if line.contains("\"steps\"") {
+        return serde_json::from_str(line).map(Record::Proof);
+    }
+    if line.contains("\"beams\"") {
+        return serde_json::from_str(line).map(Record::Prediction);
+    }
+    let mut step: serde_json::Map<String, serde_json::Value> = serde_json::from_str(line)?;
+    step.insert("beams".into(), serde_json::Value::Array(Vec::new()));
+    let mut record: PredictionRecord = serde_json::from_value(step.into())?;
+    record.beams.push(Beam {
+        output: record.target.clone(),
+        logprob: 0.0,
+    });
+    Ok(Record::Step(record))
+}
+
+/// serde_json's sentence without its "at line 1 column 2", which speaks of a line alone.
+fn plain(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    text.split(" at line ").next().unwrap_or(&text).to_owned()
+}
+
+#[derive(Default)]
+struct Tally {
+    report: Report,
+    counts: BTreeMap<StepKind, Counts>,
+    failures: Vec<String>,
+    wrong: u64,
+}
+
+impl Tally {
+    fn add(&mut self, judged: Judged, line: usize, most: usize) {
+        let Judged {
+            findings,
+            kind,
+            any_beam_exact,
+        } = judged;
+        let right =
+            findings.broken.is_none() && findings.steps.iter().all(|f| f.verdict == Verdict::Exact);
+        match kind {
+            RecordKind::Proof => {
+                self.report.proofs += 1;
+                self.report.wrong_proofs += u64::from(!right);
+            }
+            RecordKind::Step => self.report.step_examples += 1,
+            RecordKind::Prediction => {
+                self.report.predictions += 1;
+                self.report.any_beam_exact += u64::from(any_beam_exact);
+            }
+        }
+        self.wrong += u64::from(!right && kind != RecordKind::Prediction);
+        for finding in &findings.steps {
+            self.counts.entry(finding.kind).or_default()[finding.verdict as usize] += 1;
+            if finding.verdict != Verdict::Exact && self.failures.len() < most {
+                self.failures.push(explained(line, &findings.id, finding));
+            }
+        }
+        if let Some(sentence) = &findings.broken
+            && self.failures.len() < most
+        {
+            self.failures
+                .push(format!("line {line}, {}: {sentence}", findings.id));
+        }
+    }
+
+    fn print(&mut self, json: bool) -> Result<()> {
+        if json {
+            for (kind, counts) in &self.counts {
+                let by_verdict = Verdict::ALL
+                    .iter()
+                    .map(|v| (v.name(), counts[*v as usize]))
+                    .collect();
+                self.report.steps.insert(kind.to_string(), by_verdict);
+            }
+            return say!(
+                "{}",
+                serde_json::to_string(&self.report).map_err(anyhow::Error::from)?
+            );
+        }
+        let Report {
+            proofs,
+            wrong_proofs,
+            step_examples,
+            predictions,
+            any_beam_exact,
+            ..
+        } = self.report;
+        let mut total = Counts::default();
+        let mut rows = Vec::new();
+        for (kind, counts) in &self.counts {
+            rows.push(row(kind.name(), counts));
+            total.iter_mut().zip(counts).for_each(|(t, c)| *t += c);
+        }
+        rows.push(row("all", &total));
+        let [exact, same, wrong, malformed] = Verdict::ALL.map(Verdict::name);
+        say!(
+            "{}",
+            table(1, ["kind", "steps", exact, same, wrong, malformed], rows)
+        )?;
+        if proofs > 0 {
+            let mean = total.iter().sum::<u64>() as f64 / proofs as f64;
+            say!(
+                "{proofs} proofs, {} right, {wrong_proofs} wrong; {mean:.2} steps per proof",
+                proofs - wrong_proofs
+            )?;
+        }
+        if step_examples > 0 {
+            say!(
+                "{step_examples} step examples, {} wrong",
+                self.wrong - wrong_proofs
+            )?;
+        }
+        if predictions > 0 {
+            say!("{predictions} predictions; an exact answer among the beams of {any_beam_exact}")?;
+        }
+        for failure in &self.failures {
+            say!("\n{failure}")?;
+        }
+        Ok(())
+    }
+}
+
+fn row(name: &str, counts: &Counts) -> [String; 6] {
+    let [a, b, c, d] = counts.map(|n| n.to_string());
+    [
+        name.into(),
+        counts.iter().sum::<u64>().to_string(),
+        a,
+        b,
+        c,
+        d,
+    ]
+}
+
+fn explained(line: usize, id: &str, finding: &Finding) -> String {
+    let Finding {
+        kind,
+        verdict,
+        sentence,
+        step,
+        input,
+        output,
+    } = finding;
+    format!(
+        "line {line}, {id}, step {step}, {kind}: {}. {sentence}\n    from     {input}\n    written  {output}",
+        verdict.name()
+    )
+}

@@ -1,0 +1,79 @@
+//! Which device computes: one place for every command that trains or decodes.
+
+use std::io::Write;
+
+use clap::ValueEnum;
+use polystep_engine::cpu::Cpu;
+use polystep_engine::cuda::Cuda;
+use polystep_engine::{EngineError, Executor, Limits, Program};
+
+use crate::failure::Failure;
+
+/// `--device`.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Device {
+    /// CUDA where it can be used, else the CPU
+    Auto,
+    /// fp32 on the CPU
+    Cpu,
+    /// bf16 on an NVIDIA GPU
+    Cuda,
+}
+
+impl Device {
+    /// `Cpu` or `Cuda`; says why where `auto` takes the CPU.
+    pub fn resolve(self) -> Device {
+        match self {
+            Device::Auto => match Cuda::available() {
+                Ok(_) => Device::Cuda,
+                Err(why) => {
+                    let _ = writeln!(std::io::stderr(), "computing on the CPU: {why}");
+                    Device::Cpu
+                }
+            },
+            device => device,
+        }
+    }
+
+    /// An executor for programs; `threads` are the CPU's.
+    pub fn executor(
+        self,
+        programs: Vec<Program>,
+        limits: Limits,
+        threads: usize,
+    ) -> std::result::Result<Box<dyn Executor>, EngineError> {
+        match self.resolve() {
+            Device::Cuda => Ok(Box::new(Cuda::new(programs, limits)?)),
+            _ => Ok(Box::new(Cpu::new(programs, limits, threads)?)),
+        }
+    }
+}
+
+/// Dense bf16 operations a second that the device is sold with; none where we do not know, or on a CPU.
+pub fn peak(device: &str) -> Option<f64> {
+    let known = [
+        ("H200", 990e12),
+        ("H100", 990e12),
+        ("B200", 2250e12),
+        ("A100", 312e12),
+    ];
+    known
+        .iter()
+        .find(|(name, _)| device.contains(name))
+        .map(|(_, peak)| *peak)
+}
+
+impl From<EngineError> for Failure {
+    fn from(error: EngineError) -> Self {
+        Failure::Runtime(error.into())
+    }
+}
+
+/// Threads that make training data: few are enough for a GPU, and one beside a CPU that computes on all.
+pub fn data_threads(device: Device, threads: usize) -> usize {
+    if device == Device::Cuda {
+        threads.saturating_sub(1).clamp(1, 4)
+    } else {
+        1
+    }
+}

@@ -1,0 +1,405 @@
+//! `polystep doctor`: what there is to compute with, whether it computes rightly, and what to do where it does not.
+//!
+//! CUDA is checked against the CPU, op by op on the same random input (which bf16 holds exactly) and in a short training;
+//! and against itself, since two runs of one seed must agree bit for bit. Without a GPU the CPU is checked alone.
+
+use clap::Args as ClapArgs;
+use polystep_engine::cpu::Cpu;
+use polystep_engine::cuda::{Cuda, Info};
+use polystep_engine::optest::{self, Case};
+use polystep_engine::{EngineError, Executor, Limits, Program, Scalars, StepResult};
+use polystep_learn::config::RunConfig;
+use polystep_learn::feed::{Background, Counts, Feed, Position};
+use polystep_learn::model::initial_params;
+use polystep_learn::train::{Plan, Spent, TRAINING, learning_rate};
+use serde::Serialize;
+
+use crate::args::ThreadArgs;
+use crate::failure::Result;
+use crate::table::table;
+use crate::train::failure;
+use crate::{interrupt, say};
+
+/// Largest ‖a − b‖ / ‖b‖ of an op's output: bf16 has 8 bits, so single roundings are 0.2 to 0.4 %, and sums of them less
+/// than a few.
+const OP_TOLERANCE: f64 = 0.02;
+/// Largest relative difference of a loss in the short training.
+const LOSS_TOLERANCE: f64 = 0.02;
+/// Steps of the short training, and of the two that must agree.
+const SHORT: u64 = 20;
+const TWICE: u64 = 200;
+
+/// Flags of `polystep doctor`.
+#[derive(ClapArgs, Debug)]
+pub struct Args {
+    #[command(flatten)]
+    threads: ThreadArgs,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// One check.
+#[derive(Serialize, Debug)]
+struct Check {
+    name: String,
+    ok: bool,
+    /// What was seen; if it is wrong, also what to do.
+    said: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<f64>,
+}
+
+/// Losses of one step on both devices.
+#[derive(Serialize, Debug)]
+struct Losses {
+    step: usize,
+    cpu: f32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cuda: Option<f32>,
+}
+
+/// What `--json` prints.
+#[derive(Serialize, Debug)]
+struct Report {
+    ok: bool,
+    commit: &'static str,
+    cuda: Option<String>,
+    checks: Vec<Check>,
+    losses: Vec<Losses>,
+}
+
+/// Looks, checks, and fails with exit 1 if anything is wrong.
+pub fn run(args: Args) -> Result<()> {
+    let threads = args.threads.count();
+    let mut doctor = Doctor {
+        threads,
+        checks: Vec::new(),
+        losses: Vec::new(),
+        quiet: args.json,
+    };
+    let info = doctor.look()?;
+    doctor.ops(info.is_some())?;
+    doctor.trainings(info.is_some())?;
+    let wrong = doctor.checks.iter().filter(|c| !c.ok).count();
+    let Doctor { checks, losses, .. } = doctor;
+    let cuda = info.map(|i| i.device);
+    let report = Report {
+        ok: wrong == 0,
+        commit: polystep_learn::COMMIT,
+        cuda,
+        checks,
+        losses,
+    };
+    if args.json {
+        say!(
+            "{}",
+            serde_json::to_string(&report).map_err(anyhow::Error::from)?
+        )?;
+    } else {
+        print_losses(&report.losses)?;
+        let total = report.checks.len();
+        say!("{} of {total} checks passed", total - wrong)?;
+    }
+    match wrong {
+        0 => Ok(()),
+        n => Err(anyhow::anyhow!("{n} check(s) failed").into()),
+    }
+}
+
+struct Doctor {
+    threads: usize,
+    checks: Vec<Check>,
+    losses: Vec<Losses>,
+    quiet: bool,
+}
+
+type Made = std::result::Result<Box<dyn Executor>, EngineError>;
+
+impl Doctor {
+    fn note(
+        &mut self,
+        name: impl Into<String>,
+        ok: bool,
+        said: impl Into<String>,
+        error: Option<f64>,
+    ) -> Result<()> {
+        let check = Check {
+            name: name.into(),
+            ok,
+            said: said.into(),
+            error,
+        };
+        if !self.quiet {
+            say!(
+                "{} {}: {}",
+                if ok { "ok   " } else { "WRONG" },
+                check.name,
+                check.said
+            )?;
+        }
+        self.checks.push(check);
+        interrupt::check()
+    }
+
+    /// Devices and libraries.
+    fn look(&mut self) -> Result<Option<Info>> {
+        let threads = self.threads;
+        self.note("CPU", true, format!("fp32 on {threads} thread(s)"), None)?;
+        match Cuda::available() {
+            Ok(info) => {
+                let (major, minor) = info.capability;
+                let memory = info.memory_mib / 1024;
+                let said = format!(
+                    "{}, compute capability {major}.{minor}, {} multiprocessors, {memory} GiB, driver for CUDA {}",
+                    info.device, info.processors, info.driver
+                );
+                self.note("CUDA", true, said, None)?;
+                for library in &info.libraries {
+                    self.note(
+                        "library",
+                        true,
+                        format!("{} in {}", library.name, library.place),
+                        None,
+                    )?;
+                }
+                Ok(Some(info))
+            }
+            // No GPU is no fault: training on the CPU works.
+            Err(why) => {
+                self.note(
+                    "CUDA",
+                    true,
+                    format!("not here, so the CPU is checked alone ({why})"),
+                    None,
+                )?;
+                Ok(None)
+            }
+        }
+    }
+
+    fn cpu(&self, programs: Vec<Program>, limits: Limits) -> Made {
+        Ok(Box::new(Cpu::new(programs, limits, self.threads)?))
+    }
+
+    /// Every op: CUDA against the CPU, or the CPU on one thread against several.
+    fn ops(&mut self, cuda: bool) -> Result<()> {
+        for case in optest::cases() {
+            let want = optest::run_on(&case, |p, l| self.cpu(p, l));
+            let got = optest::run_on(&case, |p, l| -> Made {
+                if cuda {
+                    Ok(Box::new(Cuda::new(p, l)?))
+                } else {
+                    Ok(Box::new(Cpu::new(p, l, 1)?))
+                }
+            });
+            self.compare(&case, want, got, if cuda { OP_TOLERANCE } else { 0.0 })?;
+        }
+        Ok(())
+    }
+
+    fn compare(
+        &mut self,
+        case: &Case,
+        want: std::result::Result<Vec<(String, Vec<f32>)>, EngineError>,
+        got: std::result::Result<Vec<(String, Vec<f32>)>, EngineError>,
+        tolerance: f64,
+    ) -> Result<()> {
+        let (want, got) = match (want, got) {
+            (Ok(want), Ok(got)) => (want, got),
+            (Err(error), _) | (_, Err(error)) => {
+                return self.note(&case.name, false, error.to_string(), None);
+            }
+        };
+        let mut worst = (0.0, "");
+        for ((name, a), (_, b)) in want.iter().zip(&got) {
+            let error = relative(a, b);
+            if error >= worst.0 {
+                worst = (error, name);
+            }
+        }
+        let (error, name) = worst;
+        let said = format!(
+            "{} outputs, relative error {error:.1e} ({name})",
+            want.len()
+        );
+        self.note(&case.name, error <= tolerance, said, Some(error))
+    }
+
+    /// A short training on both devices, and one of 200 steps twice.
+    fn trainings(&mut self, cuda: bool) -> Result<()> {
+        let config =
+            RunConfig::from_toml(TRAINING_CONFIG, &[]).map_err(crate::failure::bad_input)?;
+        let plan = Plan::new(config).map_err(failure)?;
+        let mut cpu = self.cpu(plan.programs(), plan.limits)?;
+        let (on_cpu, _) = train(cpu.as_mut(), &plan, SHORT)?;
+        let (first, last) = (on_cpu[0].loss, on_cpu[on_cpu.len() - 1].loss);
+        let said = format!("the loss falls from {first:.3} to {last:.3} in {SHORT} steps");
+        self.note("training on the CPU", last < first, said, None)?;
+        if cuda {
+            let mut device = Cuda::new(plan.programs(), plan.limits)?;
+            let (on_cuda, _) = train(&mut device, &plan, SHORT)?;
+            let pairs = on_cpu.iter().zip(&on_cuda);
+            let error = pairs
+                .map(|(a, b)| f64::from((a.loss - b.loss).abs() / a.loss.abs()))
+                .fold(0.0, f64::max);
+            let said = format!(
+                "losses of {SHORT} steps within {:.2} % of the CPU's",
+                100.0 * error
+            );
+            self.note(
+                "training on CUDA",
+                error <= LOSS_TOLERANCE,
+                said,
+                Some(error),
+            )?;
+            let lines = on_cpu.iter().zip(&on_cuda).enumerate();
+            self.losses = lines
+                .map(|(i, (a, b))| Losses {
+                    step: i + 1,
+                    cpu: a.loss,
+                    cuda: Some(b.loss),
+                })
+                .collect();
+        } else {
+            let lines = on_cpu.iter().enumerate();
+            self.losses = lines
+                .map(|(i, a)| Losses {
+                    step: i + 1,
+                    cpu: a.loss,
+                    cuda: None,
+                })
+                .collect();
+        }
+        self.twice(&plan, cuda)
+    }
+
+    fn twice(&mut self, plan: &Plan, cuda: bool) -> Result<()> {
+        let steps = if cuda { TWICE } else { SHORT };
+        let mut runs = Vec::new();
+        for _ in 0..2 {
+            let mut device: Box<dyn Executor> = match cuda {
+                true => Box::new(Cuda::new(plan.programs(), plan.limits)?),
+                false => self.cpu(plan.programs(), plan.limits)?,
+            };
+            runs.push(train(device.as_mut(), plan, steps)?);
+        }
+        let bits = |(results, params): &(Vec<StepResult>, Vec<f32>)| {
+            let losses = results
+                .iter()
+                .flat_map(|r| [r.loss.to_bits(), r.grad_norm.to_bits()]);
+            losses
+                .chain(params.iter().map(|p| p.to_bits()))
+                .collect::<Vec<_>>()
+        };
+        let same = bits(&runs[0]) == bits(&runs[1]);
+        let name = if cuda { "CUDA twice" } else { "CPU twice" };
+        let said = if same {
+            format!("{steps} steps of one seed agree bit for bit, weights included")
+        } else {
+            format!(
+                "{steps} steps of one seed differ: please report this with the output of `polystep doctor --json`"
+            )
+        };
+        self.note(name, same, said, None)
+    }
+}
+
+/// Small enough for a CPU, real enough to meet every op: dropout, ragged batches, both norms of a stack.
+const TRAINING_CONFIG: &str = "
+[data]
+config = \"small_coeff\"
+[model]
+d = 128
+layers = 2
+heads = 4
+ffn = 256
+dropout = 0.1
+[train]
+batch = 16
+warmup = 10
+steps = 200
+";
+
+/// Some steps from the first weights on; results and the weights after them.
+fn train(
+    executor: &mut dyn Executor,
+    plan: &Plan,
+    steps: u64,
+) -> Result<(Vec<StepResult>, Vec<f32>)> {
+    executor.set_params(&initial_params(&plan.model, &plan.layout, plan.seed()))?;
+    let zeros = vec![0.0; plan.layout.len()];
+    executor.set_moments(&zeros, &zeros)?;
+    let mut feed = Background::start(
+        plan.source.as_ref(),
+        plan.limits,
+        Position::default(),
+        Counts::default(),
+        1,
+    )
+    .map_err(failure)?;
+    let mut examples = 0;
+    for step in 0..steps {
+        let lr = learning_rate(
+            &plan.config.train,
+            Spent {
+                steps: step,
+                examples,
+                seconds: 0.0,
+            },
+        ) as f32;
+        let batch = feed.next().map_err(failure)?;
+        examples += batch.src.sequences() as u64;
+        executor.run(
+            TRAINING,
+            batch,
+            &Scalars {
+                lr,
+                step: step + 1,
+                seed: step,
+            },
+        )?;
+        interrupt::check()?;
+    }
+    Ok((executor.results()?, executor.params()?))
+}
+
+/// ‖a − b‖ / ‖b‖; infinite where lengths differ or something is not finite.
+fn relative(a: &[f32], b: &[f32]) -> f64 {
+    if a.len() != b.len() || a.iter().chain(b).any(|x| !x.is_finite()) {
+        return f64::INFINITY;
+    }
+    let square = |x: f64| x * x;
+    let difference: f64 = a
+        .iter()
+        .zip(b)
+        .map(|(a, b)| square(f64::from(*a) - f64::from(*b)))
+        .sum();
+    let size: f64 = b.iter().map(|b| square(f64::from(*b))).sum();
+    if difference == 0.0 {
+        0.0
+    } else {
+        (difference / size).sqrt()
+    }
+}
+
+fn print_losses(losses: &[Losses]) -> Result<()> {
+    let rows = losses.iter().step_by(4).map(|l| {
+        let cuda = l.cuda.map_or("-".into(), |x| format!("{x:.5}"));
+        [l.step.to_string(), format!("{:.5}", l.cpu), cuda]
+    });
+    say!("{}", table(0, ["step", "loss, CPU", "loss, CUDA"], rows))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn relative_errors() {
+        assert_eq!(relative(&[3.0, 4.0], &[3.0, 4.0]), 0.0);
+        assert!((relative(&[3.0, 4.5], &[3.0, 4.0]) - 0.1).abs() < 1e-12);
+        assert_eq!(relative(&[1.0], &[1.0, 2.0]), f64::INFINITY);
+        assert_eq!(relative(&[f32::NAN], &[1.0]), f64::INFINITY);
+    }
+}

@@ -1,0 +1,308 @@
+//! `polystep generate`: proofs, or single step examples, as JSONL or Parquet. Work is cut into blocks; each block is made by all
+//! threads and written in the order of its indices, so that the number of threads never shows in the data.
+
+use std::io::Write;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use anyhow::Context;
+use clap::{Args as ClapArgs, ValueEnum};
+use polystep_core::sets::{BEAM_STEPS, FixedSet, SEED};
+use polystep_core::space::KEYS;
+use polystep_core::{Guard, ProofRecord, Purpose, Sampler, Setting, StepKind, Task};
+use rayon::prelude::*;
+use serde::Serialize;
+
+use crate::args::{Named, SpaceArgs, ThreadArgs, WritingArgs, space_error};
+use crate::card::{Card, Contents};
+use crate::failure::{Result, bad_input};
+use crate::interrupt;
+use crate::output::Output;
+use crate::parquet::{Shards, proof_batch, step_batch};
+use crate::progress::Progress;
+
+/// Proofs per block: enough to keep the threads busy, few enough to stop quickly.
+const BLOCK: u64 = 4096;
+/// Proofs that a thread takes at once.
+const CHUNK: u64 = 64;
+
+const EXAMPLES: &str = "\
+Examples:
+  polystep generate --config large_coeff --proofs 3
+  polystep generate --config medium_terms --vars 2 --granularity fine --steps 1000000 --out steps.jsonl
+  polystep generate --setting calculator --notation prefix --proofs 100000 --format parquet --out dataset
+  polystep generate --split test --config no_backtrack        (the fixed test set: 1000 proofs)
+  polystep generate --config my-space.toml | polystep check -
+
+A user's own space is a TOML file; what it leaves out is taken from `base`:
+  [space]
+  base = \"medium_coeff\"
+  coeff = { polynomial = 500, product = 100, factor = 9 }
+  max = { products = 4, factors = 2 }
+
+Training polynomials whose endpoint occurs in a valid, test or beam set are drawn again.";
+
+/// Flags of `polystep generate`.
+#[derive(ClapArgs, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    #[command(flatten)]
+    space: SpaceArgs,
+    /// How many variables
+    #[arg(long, default_value_t = 1)]
+    vars: usize,
+    #[command(flatten)]
+    writing: WritingArgs,
+    /// Which stream of polynomials
+    #[arg(long, default_value = "train")]
+    split: Named<Purpose>,
+    /// How many proofs, one per record [default: 1000]
+    #[arg(long, value_name = "N")]
+    proofs: Option<u64>,
+    /// How many steps, one per record [default for --split beam: 5000]
+    #[arg(long, value_name = "N", conflicts_with = "proofs")]
+    steps: Option<u64>,
+    /// The seed [default: 1; the fixed sets valid, test and beam: 2021]
+    #[arg(long)]
+    seed: Option<u64>,
+    /// jsonl, or parquet: a folder of shards with a dataset card, for Hugging Face `datasets`
+    #[arg(long, default_value = "jsonl")]
+    format: Format,
+    /// The file (jsonl) or folder (parquet) to write; it appears when it is whole [default: standard output]
+    #[arg(long, value_name = "PATH", required_if_eq("format", "parquet"))]
+    out: Option<PathBuf>,
+    /// Rows per Parquet shard
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..))]
+    shard_rows: u64,
+    #[command(flatten)]
+    threads: ThreadArgs,
+}
+
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+enum Format {
+    /// One JSON object per line
+    Jsonl,
+    /// Parquet shards and a dataset card
+    Parquet,
+}
+
+/// How much is wanted, and in which rows.
+#[derive(Clone, Copy, Debug)]
+enum Amount {
+    Proofs(u64),
+    Steps(u64),
+}
+
+/// A step on its own, as a row.
+#[derive(Serialize, Debug)]
+pub struct StepExample {
+    /// The id of its proof.
+    pub proof: String,
+    /// Which step of the proof.
+    pub step: usize,
+    /// What the step does.
+    pub kind: StepKind,
+    /// What a model reads.
+    pub input: String,
+    /// What it is to write.
+    pub target: String,
+    /// With the brackets evaluated (calculator only).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+/// Generates what the flags ask for.
+pub fn run(args: Args) -> Result<()> {
+    let purpose = args.split.0;
+    let amount = match (args.proofs, args.steps, purpose) {
+        (Some(n), ..) => Amount::Proofs(n),
+        (_, Some(n), _) => Amount::Steps(n),
+        (.., Purpose::Beam) => Amount::Steps(BEAM_STEPS as u64),
+        _ => Amount::Proofs(1000),
+    };
+    let seed = args.seed.unwrap_or(if FixedSet::of(purpose).is_some() {
+        SEED
+    } else {
+        1
+    });
+    let writing = &args.writing;
+    let task = Task {
+        space: args.space.space()?,
+        vars: args.vars,
+        setting: writing.setting,
+        granularity: writing.granularity,
+        notation: writing.notation,
+        style: writing.style(),
+    };
+    interrupt::listen();
+    let generator = Generator::new(task, seed, purpose, &args.threads)?;
+    match (args.format, args.out) {
+        (Format::Jsonl, out) => {
+            let mut out = Output::create(out.as_deref())?;
+            generator.blocks(amount, |rows| Ok(out.write_all(&jsonl(&generator, rows)?)?))?;
+            out.finish()
+        }
+        (Format::Parquet, Some(path)) => {
+            let (Amount::Proofs(rows) | Amount::Steps(rows)) = amount;
+            let mut shards = Shards::create(&path, purpose.name(), rows, args.shard_rows)?;
+            generator.blocks(amount, |rows| match rows {
+                Rows::Proofs(proofs) => shards.write(proof_batch(&proofs)?),
+                Rows::Steps(steps) => shards.write(step_batch(&steps)?),
+            })?;
+            let contents = match amount {
+                Amount::Proofs(_) => Contents::Proofs,
+                Amount::Steps(_) => Contents::Steps,
+            };
+            let card = Card {
+                task: &generator.task,
+                seed,
+                split: purpose.name(),
+                contents,
+            };
+            shards.finish(|written| card.markdown(&written))
+        }
+        (Format::Parquet, None) => Err(bad_input("--format parquet needs a folder: --out PATH")),
+    }
+}
+
+/// A block of rows in their order.
+enum Rows {
+    Proofs(Vec<ProofRecord>),
+    Steps(Vec<StepExample>),
+}
+
+/// Everything that stays the same from block to block.
+struct Generator {
+    task: Task,
+    pool: rayon::ThreadPool,
+    samplers: Vec<Mutex<Sampler>>,
+    guard: Option<Guard>,
+}
+
+impl Generator {
+    fn new(task: Task, seed: u64, purpose: Purpose, threads: &ThreadArgs) -> Result<Self> {
+        let pool = threads.pool()?;
+        let sampler = || Sampler::new(&task, seed, purpose).map(Mutex::new);
+        let samplers = (0..pool.current_num_threads())
+            .map(|_| sampler())
+            .collect::<std::result::Result<_, _>>()
+            .map_err(|e| space_error(e, None))?;
+        let guarded = purpose == Purpose::Train && task.setting != Setting::Arithmetic;
+        let guard = match guarded.then(|| pool.install(Guard::standard)) {
+            Some(mut guard) if !KEYS.contains(&task.space.key.as_str()) => {
+                guard
+                    .extend(&task.space, task.vars)
+                    .map_err(|e| space_error(e, None))?;
+                Some(guard)
+            }
+            guard => guard,
+        };
+        Ok(Generator {
+            task,
+            pool,
+            samplers,
+            guard,
+        })
+    }
+
+    /// Calls `write` with one block of rows after the other.
+    fn blocks(&self, amount: Amount, mut write: impl FnMut(Rows) -> Result<()>) -> Result<()> {
+        let (wanted, what) = match amount {
+            Amount::Proofs(n) => (n, "proofs"),
+            Amount::Steps(n) => (n, "steps"),
+        };
+        let mut progress = Progress::new(what, wanted);
+        let (mut first, mut done) = (0, 0);
+        while done < wanted {
+            interrupt::check()?;
+            let n = BLOCK.min(wanted - done);
+            let proofs = self.proofs(first..first + n);
+            first += n;
+            let rows = match amount {
+                Amount::Proofs(_) => Rows::Proofs(proofs),
+                Amount::Steps(_) => Rows::Steps(steps_of(proofs, wanted - done)),
+            };
+            let n = rows.len() as u64;
+            write(rows)?;
+            done += n;
+            progress.add(n);
+        }
+        Ok(())
+    }
+
+    /// The proofs with these indices, made by all threads.
+    fn proofs(&self, indices: Range<u64>) -> Vec<ProofRecord> {
+        let chunks: Vec<Range<u64>> = (indices.start..indices.end)
+            .step_by(CHUNK as usize)
+            .map(|start| start..(start + CHUNK).min(indices.end))
+            .collect();
+        self.pool.install(|| {
+            let made: Vec<Vec<ProofRecord>> = chunks
+                .into_par_iter()
+                .map(|chunk| self.chunk(chunk))
+                .collect();
+            made.into_iter().flatten().collect()
+        })
+    }
+
+    fn chunk(&self, indices: Range<u64>) -> Vec<ProofRecord> {
+        // Each thread has its own sampler, so the lock is always free.
+        let mine = &self.samplers[rayon::current_thread_index().unwrap_or(0)];
+        let mut sampler = mine.lock().unwrap_or_else(PoisonError::into_inner);
+        indices
+            .map(|index| sampler.record(index, self.guard.as_ref()))
+            .collect()
+    }
+}
+
+impl Rows {
+    fn len(&self) -> usize {
+        match self {
+            Rows::Proofs(proofs) => proofs.len(),
+            Rows::Steps(steps) => steps.len(),
+        }
+    }
+}
+
+/// The steps of these proofs one by one, at most so many.
+fn steps_of(proofs: Vec<ProofRecord>, most: u64) -> Vec<StepExample> {
+    let steps = proofs.into_iter().flat_map(|proof| {
+        let id = proof.id;
+        proof
+            .steps
+            .into_iter()
+            .enumerate()
+            .map(move |(step, s)| StepExample {
+                proof: id.clone(),
+                step,
+                kind: s.kind,
+                input: s.input,
+                target: s.target,
+                next: s.next,
+            })
+    });
+    steps
+        .take(usize::try_from(most).unwrap_or(usize::MAX))
+        .collect()
+}
+
+/// A block as lines of JSON, made by all threads.
+fn jsonl(generator: &Generator, rows: Rows) -> Result<Vec<u8>> {
+    fn lines<T: Serialize>(rows: &[T]) -> anyhow::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        for row in rows {
+            serde_json::to_writer(&mut bytes, row).context("cannot write JSON")?;
+            bytes.push(b'\n');
+        }
+        Ok(bytes)
+    }
+    let parts: Vec<Vec<u8>> = generator.pool.install(|| match &rows {
+        Rows::Proofs(proofs) => proofs
+            .par_chunks(CHUNK as usize)
+            .map(lines)
+            .collect::<anyhow::Result<_>>(),
+        Rows::Steps(steps) => steps.par_chunks(CHUNK as usize).map(lines).collect(),
+    })?;
+    Ok(parts.concat())
+}

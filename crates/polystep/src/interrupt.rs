@@ -1,0 +1,33 @@
+//! Ctrl-C, SIGTERM and SIGHUP. The first only raises a flag, so that the command can put its files away and leave by its own
+//! door (exit 130); the second, for a command that is stuck, ends the program at once. A command that writes no file does not
+//! listen: for it the signal's own way is the right one, and the shell reports the same 130.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::failure::{Failure, Result};
+
+static RAISED: AtomicBool = AtomicBool::new(false);
+
+/// Listens for signals from now on; for commands that write files.
+pub fn listen() {
+    // Fails only when a handler is set already, and this is the one place that sets it.
+    let _ = ctrlc::set_handler(|| {
+        if RAISED.swap(true, Ordering::SeqCst) {
+            std::process::exit(130);
+        }
+    });
+}
+
+/// An error once a signal has arrived; long loops ask between two blocks of work.
+pub fn check() -> Result<()> {
+    if RAISED.load(Ordering::SeqCst) {
+        Err(Failure::Interrupted)
+    } else {
+        Ok(())
+    }
+}
+
+/// The flag itself, for a loop that lives in a library.
+pub fn flag() -> &'static AtomicBool {
+    &RAISED
+}

@@ -1,0 +1,179 @@
+//! `polystep prove --model`: the proof that a trained model writes, step by step, every step checked.
+//!
+//! The model's own output is its next input. The first wrong step is explained; the walk goes on only as long as what the
+//! model wrote can be read.
+
+use std::fmt::Write as _;
+
+use polystep_core::judge::{evaluate_brackets, untagged};
+use polystep_core::{Check, Proof, Setting, State, Task, Verdict, check_step, fit, notation, token};
+use polystep_learn::decode::{BeamOptions, EngineStepper, Hypothesis, Start, Stopped, beam_search, recursive_proofs};
+use serde::Serialize;
+
+use crate::device::Device;
+use crate::failure::{Result, bad_input};
+use crate::trained::Trained;
+
+/// What to show beside the proof.
+pub struct Options {
+    /// How sure the model is of each step, and its other beams.
+    pub alternatives: bool,
+    /// JSON instead of text.
+    pub json: bool,
+}
+
+/// One step of the model.
+#[derive(Serialize)]
+struct NeuralStep {
+    input: String,
+    output: String,
+    logprob: f32,
+    /// ln p₁ − ln p₂ of the two best beams; none if only one finished.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    margin: Option<f32>,
+    verdict: &'static str,
+    sentence: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    beams: Vec<(String, f32)>,
+}
+
+/// The whole.
+#[derive(Serialize)]
+struct NeuralProof {
+    start: String,
+    trained_on: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outside: Option<String>,
+    steps: Vec<NeuralStep>,
+    stop: &'static str,
+    right: bool,
+}
+
+/// Has the model prove `start`; returns the text to print.
+pub fn prove(trained: &Trained, start: &State, device: Device, threads: usize, options: &Options) -> Result<String> {
+    let task = &trained.task;
+    if task.setting == Setting::Arithmetic {
+        return Err(bad_input("this model was trained on the arithmetic probe: it proves nothing"));
+    }
+    let style = task.style;
+    let proof = Proof::of(start, task.granularity, style).map_err(bad_input)?;
+    let lines = proof.lines(task.setting, task.notation, style);
+    let Some(first) = lines.first() else {
+        return Ok("endpoint: already in normal form, nothing to prove\n".into());
+    };
+    let mut stepper = trained.stepper(device, threads)?;
+    let begin = Start { input: first.input.clone(), steps: lines.len() };
+    let mut walked = recursive_proofs(&mut stepper, task, std::slice::from_ref(&begin))?;
+    let walked = walked.remove(0);
+    let mut inputs: Vec<&[u8]> = vec![&begin.input];
+    inputs.extend(walked.states.iter().map(Vec::as_slice));
+    let beams = match options.alternatives {
+        true => beam_search(&mut stepper, &inputs[..walked.states.len()], BeamOptions::default())?,
+        false => Vec::new(),
+    };
+    let text = |tokens: &[u8]| token::decode(tokens, task.notation);
+    let mut steps = Vec::new();
+    for (i, output) in walked.states.iter().enumerate() {
+        let (verdict, sentence) = judged(task, inputs[i], output)?;
+        let headline: &[Hypothesis] = beams.get(i).map_or(&[], |b| &b.headline);
+        let margin = match headline {
+            [a, b, ..] => Some(a.logprob - b.logprob),
+            _ => None,
+        };
+        steps.push(NeuralStep {
+            input: text(inputs[i]),
+            output: text(output),
+            logprob: walked.logprobs[i],
+            margin,
+            verdict,
+            sentence,
+            beams: headline.iter().map(|h| (text(&h.tokens), h.logprob)).collect(),
+        });
+    }
+    let stop = match walked.stop {
+        Stopped::End => "end",
+        Stopped::Malformed => "malformed",
+        Stopped::Loop => "loop",
+        Stopped::Limit => "limit",
+    };
+    let right = stop == "end" && steps.iter().all(|s| s.verdict == Verdict::Exact.name());
+    let outside = fit::misfit(start, &task.space, task.vars, style.order).map_err(bad_input)?;
+    let start = notation::print(start, task.notation, style);
+    let proof = NeuralProof { start, trained_on: trained_on(trained), outside, steps, stop, right };
+    if options.json {
+        return Ok(serde_json::to_string(&proof).map_err(anyhow::Error::from)? + "\n");
+    }
+    Ok(for_people(&proof, options, &stepper))
+}
+
+fn trained_on(trained: &Trained) -> String {
+    let d = &trained.config.data;
+    let vars = if d.vars == 1 { "1 variable".into() } else { format!("{} variables", d.vars) };
+    format!("{}, {vars}, {}, {}, {}", d.config, d.setting, d.granularity, d.notation)
+}
+
+/// The checker's word on one step of the model.
+fn judged(task: &Task, input: &[u8], output: &[u8]) -> Result<(&'static str, String)> {
+    let plain = |tokens: &[u8]| match task.setting {
+        Setting::Annotated => untagged(tokens),
+        Setting::Calculator => evaluate_brackets(tokens, task.notation),
+        _ => Some(tokens.to_vec()),
+    };
+    let state = |tokens: &[u8]| notation::parse_tokens(&plain(tokens)?, task.notation, task.style).ok().map(|s| s.0);
+    let Some(before) = state(input) else { return Ok(("malformed", "Its input cannot be read.".into())) };
+    let after = plain(output).map_or_else(|| token::decode(output, task.notation), |t| token::decode(&t, task.notation));
+    match task.setting {
+        // A single shot: right if it is the endpoint.
+        Setting::Endpoint => {
+            let end = Proof::of(&before, task.granularity, task.style).map_err(bad_input)?.end().clone();
+            let right = state(output).as_ref() == Some(&end);
+            let sentence = if right { "Right: this is the endpoint." } else { "This is not the endpoint." };
+            Ok((if right { Verdict::Exact.name() } else { Verdict::WrongValue.name() }, sentence.into()))
+        }
+        Setting::Annotated => {
+            let proof = Proof::of(&before, task.granularity, task.style).map_err(bad_input)?;
+            let expected = proof.lines(task.setting, task.notation, task.style);
+            let right = expected.iter().find(|l| l.input == input).is_some_and(|l| l.target == output);
+            let sentence = if right { "Right: this is what the proof says." } else { "This is not what the proof says next." };
+            Ok((if right { Verdict::Exact.name() } else { Verdict::WrongValue.name() }, sentence.into()))
+        }
+        _ => {
+            let check = check_step(&before, &after, task.granularity, task.notation, task.style).map_err(bad_input)?;
+            let Check { verdict, sentence, .. } = check;
+            Ok((verdict.name(), sentence))
+        }
+    }
+}
+
+fn for_people(proof: &NeuralProof, options: &Options, stepper: &EngineStepper) -> String {
+    let mut out = format!("a model trained on {}, on {}\n", proof.trained_on, stepper.device());
+    if let Some(why) = &proof.outside {
+        let _ = writeln!(out, "note: this expression is outside of what it was trained on: {why}");
+    }
+    let _ = writeln!(out, "\n  {}", proof.start);
+    let mut explained = false;
+    for step in &proof.steps {
+        let right = step.verdict == Verdict::Exact.name();
+        let _ = writeln!(out, "{} {}", if right { "✓" } else { "✗" }, step.output);
+        if !right && !explained {
+            let _ = writeln!(out, "    {}", step.sentence);
+            explained = true;
+        }
+        if options.alternatives {
+            let margin = step.margin.map_or("no second answer".into(), |m| format!("{m:.1} ahead of the second"));
+            let _ = writeln!(out, "    ln p = {:.2}, {margin}", step.logprob);
+            for (text, logprob) in step.beams.iter().skip(1) {
+                let _ = writeln!(out, "    {logprob:>8.2}  {text}");
+            }
+        }
+    }
+    let end = match (proof.right, proof.stop) {
+        (true, _) => "every step is right".to_owned(),
+        (false, "end") => "a wrong proof".to_owned(),
+        (false, "malformed") => "stopped: it wrote something that cannot be read".to_owned(),
+        (false, "loop") => "stopped: it came back to an earlier state".to_owned(),
+        _ => "stopped: too many steps".to_owned(),
+    };
+    let _ = writeln!(out, "\n{end}");
+    out
+}

@@ -1,0 +1,276 @@
+//! `polystep prove`: the symbolic proof of an expression that a person typed, written as the paper writes its P₀ … P₅: each
+//! state with the operand of the next step underlined. Everything else (records, LaTeX) is for programs and papers.
+
+use std::fmt::Write as _;
+
+use clap::Args as ClapArgs;
+use polystep_core::proof::Operand;
+use polystep_core::{
+    Factor, Notation, Product, Proof, ProofRecord, Setting, State, Step, StepKind, StepRecord,
+    Style, notation, token,
+};
+
+use crate::args::WritingArgs;
+use crate::failure::{Result, bad_input, bad_text};
+use crate::output::Output;
+
+const EXAMPLES: &str = "\
+Examples:
+  polystep prove '(2*x2^2)*(3*x2^1+4)+(5*x1^2+x1^1*x2^1)*(3*x1^1)*(2)'
+  polystep prove '2*(x+1)*(x+3) + x' --granularity fine
+  polystep prove '(x+1)*(x+2)' --setting calculator
+  polystep prove '(x+1)*(x+2)' --latex
+
+You may type spaces, x_1, x and y for x1 and x2, ** for ^, and leave out parentheses around single terms.";
+
+/// Flags of `polystep prove`.
+#[derive(ClapArgs, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The polynomial to simplify, in infix or (when it holds INT+) prefix
+    #[arg(value_name = "EXPR", allow_hyphen_values = true)]
+    expression: String,
+    #[command(flatten)]
+    writing: WritingArgs,
+    /// Print the proof as one JSON record, as `polystep generate` does
+    #[arg(long, conflicts_with = "latex")]
+    json: bool,
+    /// Print the proof as a LaTeX align environment
+    #[arg(long)]
+    latex: bool,
+}
+
+/// Proves one expression.
+pub fn run(args: Args) -> Result<()> {
+    let Args {
+        expression,
+        writing,
+        json,
+        latex,
+    } = args;
+    let style = writing.style();
+    match writing.setting {
+        Setting::Arithmetic => {
+            return Err(bad_input(
+                "the arithmetic setting has no polynomials: nothing to prove",
+            ));
+        }
+        Setting::Annotated if writing.notation == Notation::Prefix => {
+            return Err(bad_input("annotated proofs are written in infix only"));
+        }
+        _ => {}
+    }
+    let typed_in = if expression.contains("INT+") {
+        Notation::Prefix
+    } else {
+        Notation::Infix
+    };
+    let start = notation::parse(&expression, typed_in, style)
+        .map_err(|e| bad_text("", &expression, e.span.clone(), &e, "here"))?;
+    let proof = Proof::of(&start, writing.granularity, style).map_err(bad_input)?;
+    let text = if json {
+        record(&proof, &writing)?
+    } else if latex {
+        in_latex(&proof, style)
+    } else {
+        for_people(&proof, &writing)
+    };
+    let mut out = Output::create(None)?;
+    std::io::Write::write_all(&mut out, text.as_bytes())?;
+    out.finish()
+}
+
+/// A proof as a person reads it.
+pub fn for_people(proof: &Proof, writing: &WritingArgs) -> String {
+    match writing.setting {
+        Setting::Plain | Setting::Calculator => stepwise(proof, writing),
+        _ => as_lines(proof, writing),
+    }
+}
+
+/// Each state, its next operand underlined and the step named; for the calculator also what is left open.
+fn stepwise(proof: &Proof, writing: &WritingArgs) -> String {
+    let (notation, style) = (writing.notation, writing.style());
+    let print = |state| notation::print(state, notation, style);
+    let width = format!("P{}", proof.steps.len()).len();
+    let mut text = String::new();
+    for (i, step) in proof.steps.iter().enumerate() {
+        let span = step.span(notation, style);
+        let _ = writeln!(text, "{:width$}  {}", format!("P{i}"), print(&step.before));
+        let marked = format!("{}{}", " ".repeat(span.start), "~".repeat(span.len()));
+        let _ = writeln!(
+            text,
+            "{:width$}  {marked} {}: {}",
+            "",
+            step.kind,
+            what(step)
+        );
+        if writing.setting == Setting::Calculator {
+            let open = notation::print_open(&step.after, &step.open, notation, style);
+            let _ = writeln!(text, "{:width$}  {open}", "=");
+        }
+    }
+    let _ = writeln!(
+        text,
+        "{:width$}  {}",
+        format!("P{}", proof.steps.len()),
+        print(proof.end())
+    );
+    let _ = writeln!(text, "{:width$}  {}", "", summary(proof));
+    text
+}
+
+/// The lines that a model sees, one after the other.
+fn as_lines(proof: &Proof, writing: &WritingArgs) -> String {
+    let lines = proof.lines(writing.setting, writing.notation, writing.style());
+    let decode = |tokens: &[u8]| token::decode(tokens, writing.notation);
+    let mut text = String::new();
+    if let Some(first) = lines.first() {
+        let _ = writeln!(text, "{:8}  {}", "start", decode(&first.input));
+    }
+    for line in &lines {
+        let _ = writeln!(text, "{:8}  {}", line.kind.name(), decode(&line.target));
+    }
+    if lines.is_empty() {
+        let _ = writeln!(text, "{}", summary(proof));
+    }
+    text
+}
+
+/// What a step does, in the words of a textbook.
+fn what(step: &Step) -> String {
+    match (step.kind, &step.operand) {
+        (StepKind::Facstep, Operand::Products(r)) => {
+            format!("simplify the factors of product {}", r.start + 1)
+        }
+        (StepKind::Facstep, _) => "collect like terms, drop exponents 1".into(),
+        (StepKind::Mulstep, Operand::Products(r)) => {
+            format!("multiply out product {}", r.start + 1)
+        }
+        (StepKind::Mulstep, _) => "multiply the two leftmost factors".into(),
+        (_, Operand::Products(r)) if r.len() < step.before.products().len() => {
+            "add the two leftmost products".into()
+        }
+        _ => "add the products".into(),
+    }
+}
+
+fn summary(proof: &Proof) -> String {
+    if proof.steps.is_empty() {
+        return "endpoint: already in normal form, nothing to prove".into();
+    }
+    let counts: Vec<String> = [StepKind::Facstep, StepKind::Mulstep, StepKind::Sumstep]
+        .into_iter()
+        .map(|kind| (kind, proof.steps.iter().filter(|s| s.kind == kind).count()))
+        .filter(|&(_, n)| n > 0)
+        .map(|(kind, n)| format!("{n} {kind}{}", if n == 1 { "" } else { "s" }))
+        .collect();
+    format!("endpoint, after {}", counts.join(", "))
+}
+
+fn record(proof: &Proof, writing: &WritingArgs) -> Result<String> {
+    let WritingArgs {
+        setting,
+        granularity,
+        notation,
+        ..
+    } = *writing;
+    let style = writing.style();
+    let print = |state| notation::print(state, notation, style);
+    let lines = proof.lines(setting, notation, style);
+    let record = ProofRecord {
+        id: "typed".into(),
+        seed: 0,
+        index: 0,
+        config: "typed".into(),
+        vars: proof.start.vars().max(1),
+        setting,
+        granularity,
+        notation,
+        style,
+        start: print(&proof.start),
+        end: print(proof.end()),
+        steps: lines
+            .iter()
+            .map(|line| StepRecord::new(line, notation))
+            .collect(),
+    };
+    Ok(serde_json::to_string(&record).map_err(anyhow::Error::from)? + "\n")
+}
+
+fn in_latex(proof: &Proof, style: Style) -> String {
+    let mut text = String::from("\\begin{align*}\n");
+    for (i, step) in proof.steps.iter().enumerate() {
+        let head = if i == 0 { "P_0 &= " } else { "    &= " };
+        let _ = writeln!(
+            text,
+            "{head}{} && (P_{{{i}}}) \\text{{ {}}} \\\\",
+            underlined(step, style),
+            step.kind
+        );
+    }
+    let (n, end) = (proof.steps.len(), notation::latex(proof.end(), style));
+    let head = if n == 0 { "P_0 &= " } else { "    &= " };
+    let _ = writeln!(
+        text,
+        "{head}{end} && (P_{{{n}}}) \\text{{ endpoint}}\n\\end{{align*}}"
+    );
+    text
+}
+
+/// The state before a step, its operand underlined.
+fn underlined(step: &Step, style: Style) -> String {
+    let products = step.before.products();
+    let sum = |part: &[Product]| notation::latex(&State::Sum(part.to_vec()), style);
+    let underline = |part: String| format!("\\underline{{{part}}}");
+    let join = |parts: Vec<String>, with: &str| {
+        parts
+            .into_iter()
+            .filter(|p| !p.is_empty())
+            .collect::<Vec<_>>()
+            .join(with)
+    };
+    let (range, middle) = match &step.operand {
+        Operand::Products(range) => (range.clone(), underline(sum(&products[range.clone()]))),
+        Operand::Factors { product, factors } => {
+            let all = &products[*product].0;
+            let some = |part: &[Factor]| {
+                if part.is_empty() {
+                    String::new()
+                } else {
+                    sum(&[Product(part.to_vec())])
+                }
+            };
+            let parts = vec![
+                some(&all[..factors.start]),
+                underline(some(&all[factors.clone()])),
+                some(&all[factors.end..]),
+            ];
+            (*product..product + 1, join(parts, " "))
+        }
+        // A term is underlined with its factor: half a parenthesis cannot be.
+        Operand::Terms {
+            product, factor, ..
+        } => {
+            let whole = Operand::Factors {
+                product: *product,
+                factors: *factor..factor + 1,
+            };
+            return underlined(
+                &Step {
+                    operand: whole,
+                    ..step.clone()
+                },
+                style,
+            );
+        }
+    };
+    join(
+        vec![
+            sum(&products[..range.start]),
+            middle,
+            sum(&products[range.end..]),
+        ],
+        " + ",
+    )
+}

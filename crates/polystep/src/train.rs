@@ -1,0 +1,298 @@
+//! `polystep train`: a run from a TOML, a recipe and flags; or the continuation of one.
+//!
+//! Flags and `--set` are the same thing: both are laid over the TOML, which is laid over its recipe.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args as ClapArgs;
+use polystep_core::{Granularity, Notation, Setting};
+use polystep_learn::LearnError;
+use polystep_learn::config::{Precision, RunConfig};
+use polystep_learn::train::{Outcome, Plan, RunFolder, Trainer};
+
+use crate::args::ThreadArgs;
+use crate::device::{Device, data_threads};
+use crate::failure::{Failure, Result, bad_input, bad_text};
+use crate::train_display::Display;
+use crate::{interrupt, say};
+
+const EXAMPLES: &str = "\
+Examples:
+  polystep train configs/fast.toml --out runs/fast
+  polystep train --recipe fast --config large_coeff --vars 1 --minutes 3 --out runs/large
+  polystep train --recipe paper --config small_coeff --set model.layers=6 --set train.batch=64
+  polystep train --resume --out runs/fast";
+
+/// Flags of `polystep train`.
+#[derive(ClapArgs, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The run as a TOML file; docs/training.md explains every key
+    #[arg(value_name = "CONFIG.toml")]
+    file: Option<PathBuf>,
+    /// The folder of the run [default: runs/ and a name made of the task, the recipe and the seed]
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+    /// Continue the run in --out from its newest checkpoint
+    #[arg(long, requires = "out")]
+    resume: bool,
+    /// Where to compute
+    #[arg(long, value_enum, default_value_t = Device::Auto)]
+    device: Device,
+    /// Defaults for everything that is not given: paper or fast
+    #[arg(long)]
+    recipe: Option<String>,
+    /// A configuration of the paper, one of its sub-tasks, or a TOML file with a [space] table
+    #[arg(long, value_name = "KEY|FILE.toml")]
+    config: Option<String>,
+    /// How many variables
+    #[arg(long)]
+    vars: Option<usize>,
+    /// plain, calculator, annotated or endpoint
+    #[arg(long)]
+    setting: Option<Setting>,
+    /// coarse, fine, fine_counted, or switches such as fac=term,mul=pair,sum=all
+    #[arg(long)]
+    granularity: Option<Granularity>,
+    /// infix or prefix
+    #[arg(long)]
+    notation: Option<Notation>,
+    /// Size of the model: S or L
+    #[arg(long)]
+    size: Option<String>,
+    /// Budget in examples
+    #[arg(long, value_name = "N")]
+    examples: Option<u64>,
+    /// Budget in optimiser steps
+    #[arg(long, value_name = "N")]
+    max_steps: Option<u64>,
+    /// Budget in minutes
+    #[arg(long, value_name = "M")]
+    minutes: Option<f64>,
+    /// The seed of data, dropout and first weights
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Any key of the TOML, as in model.layers=6; may be given several times
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    #[command(flatten)]
+    threads: ThreadArgs,
+}
+
+/// Keys that a resumed run may change: they do not touch what it has computed so far.
+const RESUMABLE: [&str; 7] = [
+    "train.examples",
+    "train.steps",
+    "train.minutes",
+    "train.patience",
+    "train.log_every",
+    "train.checkpoint_minutes",
+    "train.checkpoint_steps",
+];
+
+/// Trains.
+pub fn run(args: Args) -> Result<()> {
+    interrupt::listen();
+    let overrides = args.overrides()?;
+    let (folder, config) = if args.resume {
+        args.resumed(&overrides)?
+    } else {
+        args.fresh(&overrides)?
+    };
+    let device = args.device.resolve();
+    match (device, config.train.precision) {
+        (Device::Cpu, Precision::Bf16) => {
+            return Err(bad_input("train.precision = \"bf16\" needs --device cuda"));
+        }
+        (Device::Cuda, Precision::Fp32) => {
+            return Err(bad_input("train.precision = \"fp32\" needs --device cpu"));
+        }
+        _ => {}
+    }
+    let plan = Plan::new(config).map_err(failure)?;
+    let threads = args.threads.count();
+    let mut executor = device.executor(plan.programs(), plan.limits, threads)?;
+    // The folder appears only when everything that can be refused has been.
+    let folder = match folder {
+        Folder::New(path) => RunFolder::create(&path, &plan.config).map_err(failure)?,
+        Folder::Old(folder) => {
+            folder.write_config(&plan.config).map_err(failure)?;
+            folder
+        }
+    };
+    let mut display = Display::new();
+    let trainer = Trainer::new(
+        &plan,
+        &folder,
+        executor.as_mut(),
+        &mut display,
+        data_threads(device, threads),
+    );
+    let outcome = trainer
+        .and_then(|trainer| trainer.run(interrupt::flag()))
+        .map_err(failure)?;
+    drop(display);
+    match outcome {
+        Outcome::Finished(report) => {
+            let percent = |s: &polystep_learn::train::Share| {
+                format!(
+                    "{:.1} % ({:.1} to {:.1})",
+                    100.0 * s.share,
+                    100.0 * s.lo,
+                    100.0 * s.hi
+                )
+            };
+            say!("finished: {}", report.ended)?;
+            say!("  test, full proofs   {}", percent(&report.test.full_proof))?;
+            say!("  test, steps         {}", percent(&report.test.stepwise))?;
+            for (kind, share) in &report.test.by_kind {
+                say!("    {kind:<18}{}", percent(share))?;
+            }
+            say!(
+                "  {} examples in {:.0} s, {} steps",
+                report.examples,
+                report.seconds,
+                report.steps
+            )?;
+            say!("  weights and metrics in {}", folder.path().display())
+        }
+        Outcome::Stopped { step } => {
+            let name = folder.path().display();
+            say!("saved at step {step}; continue with: polystep train --resume --out {name}")?;
+            Err(Failure::Interrupted)
+        }
+    }
+}
+
+enum Folder {
+    New(PathBuf),
+    Old(RunFolder),
+}
+
+impl Args {
+    /// Flags and `--set` as overrides of the TOML, `--set` last.
+    fn overrides(&self) -> Result<Vec<(String, String)>> {
+        fn text(value: impl ToString) -> String {
+            // A string, whatever it looks like.
+            format!("{:?}", value.to_string())
+        }
+        let flags = [
+            ("train.recipe", self.recipe.as_ref().map(text)),
+            ("data.vars", self.vars.map(|v| v.to_string())),
+            ("data.setting", self.setting.map(text)),
+            ("data.granularity", self.granularity.map(text)),
+            ("data.notation", self.notation.map(text)),
+            ("data.seed", self.seed.map(|v| v.to_string())),
+            ("model.size", self.size.as_ref().map(text)),
+            ("train.examples", self.examples.map(|v| v.to_string())),
+            ("train.steps", self.max_steps.map(|v| v.to_string())),
+            ("train.minutes", self.minutes.map(|v| v.to_string())),
+        ];
+        let mut all: Vec<(String, String)> = flags
+            .into_iter()
+            .filter_map(|(key, value)| Some((key.to_string(), value?)))
+            .collect();
+        if let Some(config) = self.config.as_ref().filter(|c| !c.ends_with(".toml")) {
+            all.push(("data.config".into(), text(config)));
+        }
+        for set in &self.set {
+            let (key, value) = set.split_once('=').ok_or_else(|| {
+                bad_input(format!(
+                    "--set {set}: write a key and its value, as in model.layers=6"
+                ))
+            })?;
+            all.push((key.trim().into(), value.trim().into()));
+        }
+        Ok(all)
+    }
+
+    fn fresh(&self, overrides: &[(String, String)]) -> Result<(Folder, RunConfig)> {
+        let mut text = match &self.file {
+            Some(path) => read(path)?,
+            None => String::new(),
+        };
+        if let Some(space) = self.config.as_ref().filter(|c| c.ends_with(".toml")) {
+            text = format!("{text}\n{}", read(Path::new(space))?);
+        }
+        let name = match (&self.file, &self.config) {
+            (Some(file), _) => file.display().to_string(),
+            (None, Some(config)) => config.clone(),
+            (None, None) => String::new(),
+        };
+        let config =
+            RunConfig::from_toml(&text, overrides).map_err(|e| config_failure(e, &name, &text))?;
+        let out = self.out.clone().unwrap_or_else(|| default_folder(&config));
+        if out.join("config.toml").exists() {
+            let sentence = format!(
+                "{} holds a run already: choose another --out, or --resume it",
+                out.display()
+            );
+            return Err(bad_input(sentence));
+        }
+        Ok((Folder::New(out), config))
+    }
+
+    fn resumed(&self, overrides: &[(String, String)]) -> Result<(Folder, RunConfig)> {
+        if self.file.is_some() || self.config.is_some() {
+            return Err(bad_input(
+                "--resume takes its configuration from the run's folder: leave out the TOML and --config",
+            ));
+        }
+        if let Some((key, _)) = overrides
+            .iter()
+            .find(|(key, _)| !RESUMABLE.contains(&key.as_str()))
+        {
+            let sentence = format!(
+                "a resumed run cannot change {key}, only {}",
+                RESUMABLE.join(", ")
+            );
+            return Err(bad_input(sentence));
+        }
+        let path = self.out.as_deref().unwrap_or(Path::new("."));
+        let (folder, _) = RunFolder::open(path).map_err(failure)?;
+        folder.check_unfinished().map_err(failure)?;
+        let name = folder.config_path().display().to_string();
+        let text = read(&folder.config_path())?;
+        let config =
+            RunConfig::from_toml(&text, overrides).map_err(|e| config_failure(e, &name, &text))?;
+        Ok((Folder::Old(folder), config))
+    }
+}
+
+fn default_folder(config: &RunConfig) -> PathBuf {
+    let d = &config.data;
+    let task = format!(
+        "{}-{}var-{}-{}-{}",
+        d.config, d.vars, d.setting, d.granularity, d.notation
+    );
+    let name = format!("{task}-{}-seed{}", config.train.recipe, d.seed);
+    Path::new("runs").join(name.replace(['/', '=', ','], "-"))
+}
+
+fn read(path: &Path) -> Result<String> {
+    std::fs::read_to_string(path)
+        .map_err(|e| bad_input(format!("cannot read {}: {e}", path.display())))
+}
+
+fn config_failure(error: polystep_learn::config::ConfigError, name: &str, text: &str) -> Failure {
+    match error.span {
+        Some(span) => bad_text(
+            name,
+            text,
+            span,
+            format!("{name}, {}", error.message),
+            "here",
+        ),
+        None => bad_input(error),
+    }
+}
+
+/// What a person must change is bad input; the rest failed at run time.
+pub fn failure(error: LearnError) -> Failure {
+    match error {
+        LearnError::Config(_) | LearnError::Folder(_) | LearnError::Mismatch { .. } => {
+            bad_input(error)
+        }
+        error => Failure::Runtime(error.into()),
+    }
+}

@@ -1,0 +1,166 @@
+//! What a command leaves behind when it does not reach its end, and what never depends on the machine.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+fn polystep(arguments: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_polystep"));
+    command.args(arguments.split_whitespace());
+    command
+}
+
+fn entries(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> = folder
+        .read_dir()
+        .unwrap()
+        .map(|e| e.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+/// Signals a run that would last for hours, once it has begun to write.
+fn stopped(folder: &Path, arguments: &str, signal: &str) -> Output {
+    let child: Child = polystep(arguments)
+        .current_dir(folder)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("polystep starts");
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while entries(folder).is_empty() {
+        assert!(Instant::now() < deadline, "nothing was ever written");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let kill = Command::new("kill")
+        .args([signal, &child.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(kill.success());
+    child.wait_with_output().unwrap()
+}
+
+#[test]
+fn a_signal_leaves_no_half_file() {
+    for signal in ["-TERM", "-INT"] {
+        let folder = tempfile::tempdir().unwrap();
+        let output = stopped(
+            folder.path(),
+            "generate --proofs 1000000000 --out data.jsonl",
+            signal,
+        );
+        assert_eq!(output.status.code(), Some(130), "{output:?}");
+        assert_eq!(entries(folder.path()), [""; 0]);
+    }
+}
+
+#[test]
+fn a_signal_leaves_no_half_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = stopped(
+        folder.path(),
+        "generate --proofs 1000000000 --format parquet --out data",
+        "-TERM",
+    );
+    assert_eq!(output.status.code(), Some(130), "{output:?}");
+    assert_eq!(entries(folder.path()), [""; 0]);
+}
+
+/// A limit on the size of files stands in for the full disk: the write fails in the middle.
+#[test]
+fn a_full_disk_leaves_no_half_file() {
+    let folder = tempfile::tempdir().unwrap();
+    for arguments in ["--out data.jsonl", "--format parquet --out data"] {
+        let script = format!(
+            "trap '' XFSZ; ulimit -f 16; exec {} generate --proofs 20000 {arguments}",
+            env!("CARGO_BIN_EXE_polystep")
+        );
+        let output = Command::new("bash")
+            .args(["-c", &script])
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        assert!(
+            String::from_utf8_lossy(&output.stderr).starts_with("error: "),
+            "{output:?}"
+        );
+        assert_eq!(entries(folder.path()), [""; 0]);
+    }
+}
+
+#[test]
+fn a_full_standard_output_is_a_failure() {
+    let full = std::fs::OpenOptions::new()
+        .write(true)
+        .open("/dev/full")
+        .unwrap();
+    let status = polystep("generate --proofs 10")
+        .stdout(full)
+        .stderr(Stdio::null())
+        .status()
+        .unwrap();
+    assert_eq!(status.code(), Some(1));
+}
+
+#[test]
+fn a_closed_pipe_is_not_an_error() {
+    for arguments in [
+        "generate --proofs 1000000000",
+        "generate --steps 1000000000 --notation prefix",
+    ] {
+        let mut child = polystep(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap())
+            .read_line(&mut line)
+            .unwrap();
+        assert!(line.starts_with('{') && line.ends_with("}\n"), "{line}");
+        let mut said = String::new();
+        child
+            .stderr
+            .take()
+            .unwrap()
+            .read_to_string(&mut said)
+            .unwrap();
+        assert_eq!((child.wait().unwrap().code(), said.as_str()), (Some(0), ""));
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_data_at_any_number_of_threads() {
+    for setting in ["plain", "calculator", "arithmetic"] {
+        let run = |threads| {
+            let arguments = format!(
+                "generate --config medium_terms --vars 2 --setting {setting} --proofs 5000 --seed 7 --threads {threads}"
+            );
+            let output = polystep(&arguments).output().unwrap();
+            assert!(output.status.success(), "{output:?}");
+            output.stdout
+        };
+        let alone = run(1);
+        assert_eq!(alone.iter().filter(|&&b| b == b'\n').count(), 5000);
+        assert!(
+            alone == run(2) && alone == run(5),
+            "{setting}: the data depends on the number of threads"
+        );
+    }
+}
+
+#[test]
+fn a_longer_run_begins_like_a_shorter_one() {
+    let run = |steps| {
+        polystep(&format!("generate --steps {steps} --granularity fine"))
+            .output()
+            .unwrap()
+            .stdout
+    };
+    let (short, long) = (run(1000), run(30_000));
+    assert_eq!(short.iter().filter(|&&b| b == b'\n').count(), 1000);
+    assert!(long.starts_with(&short));
+}
