@@ -127,6 +127,26 @@ impl Basis {
         self.products[usize::from(a) * self.monomials.len() + usize::from(b)]
     }
 
+    /// Adds left · right.
+    #[inline]
+    pub fn multiply(&self, left: &[Cell], right: &[Cell], sum: &mut Accumulator) {
+        let len = self.monomials.len();
+        if self.products.is_empty() {
+            for a in left {
+                for b in right {
+                    sum.add(self.product(a.rank, b.rank), a.coeff * b.coeff);
+                }
+            }
+            return;
+        }
+        for a in left {
+            let row = &self.products[usize::from(a.rank) * len..][..len];
+            for b in right {
+                sum.add(row[usize::from(b.rank)], a.coeff * b.coeff);
+            }
+        }
+    }
+
     /// The share of one term in [`Poly::fingerprint`](crate::poly::Poly::fingerprint).
     #[inline]
     pub fn fingerprint(&self, cell: Cell) -> u64 {

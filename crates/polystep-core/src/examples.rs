@@ -5,10 +5,10 @@
 
 use crate::arithmetic::Probe;
 use crate::guard::Guard;
-use crate::proof::{Line, Proof};
+use crate::proof::{Line, MAX_COMBINATIONS, Proof};
 use crate::sample::Polynomials;
 use crate::scribe::Scribe;
-use crate::space::SpaceError;
+use crate::space::{Space, SpaceError};
 use crate::stream::Purpose;
 use crate::task::{Setting, StepKind, Task};
 
@@ -86,6 +86,9 @@ impl Examples {
     }
 }
 
+/// How many refusals in a row a guard may give before a proof is left out.
+pub const PATIENCE: u64 = 10_000;
+
 /// Draws proofs of a task and writes their steps as tokens. Built once per (task, seed, purpose).
 #[derive(Debug)]
 pub struct Sampler {
@@ -103,6 +106,7 @@ impl Sampler {
     /// Fails if the task's choices do not fit together or its space cannot be sampled.
     pub fn new(task: &Task, seed: u64, purpose: Purpose) -> Result<Sampler, SpaceError> {
         task.validate()?;
+        fits(task)?;
         let polynomials = Polynomials::new(&task.space, task.vars, task.style, seed, purpose)?;
         Ok(Sampler {
             scribe: Scribe::new(
@@ -123,26 +127,34 @@ impl Sampler {
     }
 
     /// Draws polynomial `index`; with a guard, draws again from the same stream while its endpoint is guarded.
-    pub fn draw(&mut self, index: u64, guard: Option<&Guard>) {
+    /// After [`PATIENCE`] refusals in a row nothing is drawn, and the answer is `false`: then the guard holds all there is.
+    pub fn draw(&mut self, index: u64, guard: Option<&Guard>) -> bool {
         self.polynomials.draw(index);
         self.drawn += 1;
+        let mut refused = 0;
         while guard.is_some_and(|g| g.contains(self.polynomials.endpoint_fingerprint())) {
             self.rejected += 1;
+            refused += 1;
+            if refused == PATIENCE {
+                return false;
+            }
             self.drawn += 1;
             self.polynomials.redraw();
         }
+        true
     }
 
-    /// Appends all step examples of proof `index`.
+    /// Appends all step examples of proof `index`; none if the guard leaves nothing to draw.
     pub fn write_examples(&mut self, index: u64, guard: Option<&Guard>, out: &mut Examples) {
         if self.task.setting == Setting::Arithmetic {
             let line = self.exercise_line(index);
             out.push(line.kind, index, 0, &line.input, &line.target);
             return;
         }
-        self.draw(index, guard);
-        self.scribe
-            .write(&self.polynomials.basis, &self.polynomials.draft, index, out);
+        if self.draw(index, guard) {
+            let Polynomials { basis, draft, .. } = &self.polynomials;
+            self.scribe.write(basis, draft, index, out);
+        }
     }
 
     /// The slow and obvious way to write the drawn polynomial's steps, by way of [`Proof`].
@@ -203,12 +215,44 @@ impl Sampler {
     }
 }
 
+/// Whether every sequence of the task has a length that a span can hold.
+fn fits(task: &Task) -> Result<(), SpaceError> {
+    let Space {
+        terms,
+        factors,
+        products,
+        ..
+    } = &task.space;
+    let term = 32 + 7 * task.vars as u64;
+    let state =
+        u64::from(products.max) * u64::from(factors.max) * (u64::from(terms.factor) * term + 4);
+    let combinations = u64::from(terms.factor).saturating_pow(factors.max);
+    let open = combinations.saturating_mul(term + 12 * u64::from(factors.max));
+    let calculator = task.setting == Setting::Calculator;
+    let too_many = calculator && combinations > MAX_COMBINATIONS as u64;
+    let longest = if calculator {
+        state.saturating_add(open)
+    } else {
+        state
+    };
+    if longest > u64::from(u16::MAX) || too_many {
+        let value = u64::from(factors.max);
+        let reason = format!("a step could have {longest} tokens");
+        return Err(SpaceError::TooLarge {
+            cap: "max.factors",
+            value,
+            reason,
+        });
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::monomial::TermOrder;
     use crate::notation::{Notation, Style, print};
-    use crate::space::{KEYS, Retry, Space, Subtask, Variables};
+    use crate::space::{KEYS, Retry, Subtask, Variables};
     use crate::task::{Fac, Granularity, Mul, Sum};
     use crate::token::decode;
 

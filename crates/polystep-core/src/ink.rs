@@ -15,6 +15,9 @@ const WORD: usize = 16;
 const SLACK: usize = 64;
 /// Coefficients below this have their digits in a table.
 const SMALL: usize = 2048;
+/// Terms with a coefficient below this are in a table, for bases of at most [`FEW`] monomials.
+const COMMON: usize = 128;
+const FEW: usize = 32;
 
 /// A growing sheet of tokens with slack at its end.
 #[derive(Debug, Default)]
@@ -114,6 +117,10 @@ pub(crate) struct Letters {
     spellings: Vec<u8>,
     /// Digits, and `*` behind them; the number of digits in the last byte.
     numbers: Vec<[u8; 8]>,
+    /// Whole terms with a `+` before them, by coefficient and rank, simplified and then unsimplified; the length is in the
+    /// last byte, 0 where a term does not fit. Empty for a large basis: the table must stay in the cache.
+    terms: Vec<[u8; WORD]>,
+    ranks: usize,
     /// By rank: whether an unsimplified term is written differently.
     pub differs: Vec<bool>,
     /// No term is longer than this.
@@ -166,16 +173,56 @@ impl Letters {
             .iter()
             .map(|m| m.has_first_power())
             .collect();
-        Letters {
+        let mut letters = Letters {
             prefix: notation == Notation::Prefix,
             ones: style.ones,
             one: basis.one(),
             monomials,
             spellings,
             numbers,
+            terms: Vec::new(),
+            ranks: basis.len(),
             differs,
             longest,
+        };
+        if basis.len() <= FEW {
+            letters.terms = letters.common_terms();
         }
+        letters
+    }
+
+    fn common_terms(&self) -> Vec<[u8; WORD]> {
+        let mut terms = Vec::with_capacity(2 * COMMON * self.ranks);
+        let mut page = Page::default();
+        page.reserve(self.longest);
+        for raw in [false, true] {
+            for coeff in 0..COMMON as u64 {
+                for rank in 0..self.ranks as u16 {
+                    page.clear();
+                    page.push(token::PLUS);
+                    let cell = Cell { coeff, rank };
+                    self.term(cell, raw && self.is_raw(cell), &mut page);
+                    let mut entry = [0; WORD];
+                    if page.len() < WORD {
+                        entry[..page.len()].copy_from_slice(page.written());
+                        entry[WORD - 1] = page.len() as u8;
+                    }
+                    terms.push(entry);
+                }
+            }
+        }
+        terms
+    }
+
+    /// The tabled spelling of `+` and a term.
+    #[inline(always)]
+    fn common(&self, cell: Cell, raw: bool) -> Option<&[u8; WORD]> {
+        if cell.coeff >= COMMON as u64 {
+            return None;
+        }
+        let row = cell.coeff as usize + if raw { COMMON } else { 0 };
+        let entry = self.terms.get(row * self.ranks + usize::from(cell.rank))?;
+        (entry[WORD - 1] != 0).then_some(entry)
     }
 
     /// Whether a term is written differently when it is simplified.
@@ -275,12 +322,32 @@ impl Letters {
     #[inline]
     pub fn factor(&self, cells: &[Cell], raw: bool, page: &mut Page) {
         page.reserve((cells.len() + 1) * (self.longest + 1));
-        self.parenthesis(token::OPEN, page);
-        for (i, &cell) in cells.iter().enumerate() {
-            self.between_terms(i, cells.len(), page);
-            self.term(cell, raw && self.is_raw(cell), page);
+        let Some((&last, rest)) = cells.split_last() else {
+            return;
+        };
+        let start = page.at;
+        for &cell in rest {
+            self.plus_term(cell, raw, page);
         }
-        self.parenthesis(token::CLOSE, page);
+        if self.prefix {
+            self.term(last, raw && self.is_raw(last), page);
+        } else {
+            // The first `+` becomes the parenthesis.
+            self.plus_term(last, raw, page);
+            page.bytes[start] = token::OPEN;
+            page.push(token::CLOSE);
+        }
+    }
+
+    #[inline(always)]
+    fn plus_term(&self, cell: Cell, raw: bool, page: &mut Page) {
+        match self.common(cell, raw) {
+            Some(entry) => page.push_word(entry, usize::from(entry[WORD - 1])),
+            None => {
+                page.push(token::PLUS);
+                self.term(cell, raw && self.is_raw(cell), page);
+            }
+        }
     }
 
     #[inline]

@@ -45,6 +45,7 @@ pub mod check;
 pub mod collision;
 pub mod examples;
 pub mod expr;
+pub mod fit;
 pub mod guard;
 pub mod judge;
 pub mod monomial;

@@ -17,7 +17,13 @@ pub enum ArithmeticError {
     /// A degree exceeds 255.
     #[error("a degree exceeds 255, the largest degree polystep computes with")]
     Degree,
+    /// A product of sums has too many terms before they are collected.
+    #[error("an expansion has more than {MAX_EXPANSION} terms")]
+    Terms,
 }
+
+/// The most terms that a product of two polynomials may have before they are collected.
+pub const MAX_EXPANSION: usize = 1 << 22;
 
 /// A polynomial in normal form.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
@@ -64,7 +70,11 @@ impl Poly {
 
     /// self · other.
     pub fn mul(&self, other: &Poly, order: TermOrder) -> Result<Poly, ArithmeticError> {
-        let mut terms = Vec::with_capacity(self.terms.len() * other.terms.len());
+        let expansion = self.terms.len() * other.terms.len();
+        if expansion > MAX_EXPANSION {
+            return Err(ArithmeticError::Terms);
+        }
+        let mut terms = Vec::with_capacity(expansion);
         for &(a, m) in &self.terms {
             for &(b, n) in &other.terms {
                 let c = a.checked_mul(b).ok_or(ArithmeticError::Coefficient)?;

@@ -13,6 +13,9 @@ use crate::poly::{ArithmeticError, Poly};
 use crate::task::{Fac, Granularity, Mul, Setting, StepKind, Sum};
 use crate::token;
 
+/// The most combinations of terms that a mulstep leaves open: beyond them the brackets would be longer than any model reads.
+pub const MAX_COMBINATIONS: usize = 1 << 12;
+
 /// What a step rewrites: the whole unit, even where a part of it does not change.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Operand {
@@ -65,7 +68,8 @@ pub struct Step {
     pub after: State,
     /// What it rewrites in `before`.
     pub operand: Operand,
-    /// The coefficients of `after` that a calculator would be left to compute.
+    /// The coefficients of `after` that a calculator would be left to compute; none where a product has more than
+    /// [`MAX_COMBINATIONS`].
     pub open: Open,
 }
 
@@ -380,7 +384,15 @@ fn mulstep(
     };
     let result = Product(factors[..taken].to_vec()).value(order)?;
     let mut open = Open::new();
-    let expansion = combinations(&factors[..taken]);
+    let count = factors[..taken]
+        .iter()
+        .try_fold(1usize, |n, f| n.checked_mul(f.0.len()));
+    let few = count.is_some_and(|n| n <= MAX_COMBINATIONS);
+    let expansion = if few {
+        combinations(&factors[..taken])
+    } else {
+        Vec::new()
+    };
     for (t, &(_, monomial)) in result.terms().iter().enumerate() {
         let summands = expansion
             .iter()

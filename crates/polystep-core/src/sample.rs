@@ -150,7 +150,13 @@ impl Polynomials {
             ("terms.product", u64::from(self.space.terms.product)),
             ("coeff.polynomial", self.space.coeff.polynomial),
         ];
-        let worst = (0..3).max_by_key(|&i| (broken[i], i)).unwrap_or(0);
+        // Where products are drawn until one fits, only the sum can be in the way once a product was found.
+        let sum_is_stuck = self.space.retry != Retry::Polynomial && broken[2] > 0;
+        let worst = if sum_is_stuck {
+            2
+        } else {
+            (0..3).max_by_key(|&i| broken[i]).unwrap_or(0)
+        };
         let (cap, value) = caps[worst];
         let reason = format!(
             "it was broken in {} of {} draws",
@@ -387,12 +393,54 @@ impl Polynomials {
             self.next.extend_from_slice(factor);
             return factor.iter().map(|c| c.coeff).max().unwrap_or(0);
         }
-        for a in &self.current {
-            for b in factor {
-                self.product
-                    .add(self.basis.product(a.rank, b.rank), a.coeff * b.coeff);
-            }
-        }
+        self.basis
+            .multiply(&self.current, factor, &mut self.product);
         self.product.drain(&mut self.next)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(toml: &str, vars: usize) -> String {
+        let space = Space::from_toml(toml).unwrap();
+        Polynomials::new(&space, vars, Style::default(), 1, Purpose::Train)
+            .unwrap_err()
+            .to_string()
+    }
+
+    #[test]
+    fn a_space_that_dead_locks_names_its_cap() {
+        // Three products of at least one term each cannot share the two monomials x and 1 with coefficients of 1.
+        let toml = "[space]\ncoeff = { polynomial = 1, product = 1, factor = 1 }\n\
+                    degree = { polynomial = 1, factor = 1 }\nmax = { products = 3, factors = 2 }\nretry = \"product\"";
+        let sentence = refusal(&toml.replace("products = 3", "products = 12"), 1);
+        assert!(
+            sentence.contains("coeff.polynomial = 1 is in the way"),
+            "{sentence}"
+        );
+        let sentence = refusal("[space]\ndegree = { polynomial = 255, factor = 3 }", 8);
+        assert!(
+            sentence.contains("degree.polynomial = 255 is too large"),
+            "{sentence}"
+        );
+    }
+
+    #[test]
+    fn random_access_does_not_depend_on_the_order() {
+        let space = Space::named("medium_terms").unwrap();
+        let mut a = Polynomials::new(&space, 2, Style::default(), 1, Purpose::Train).unwrap();
+        let mut b = Polynomials::new(&space, 2, Style::default(), 1, Purpose::Train).unwrap();
+        let forwards: Vec<State> = (0..50).map(|i| (a.draw(i), a.state()).1).collect();
+        let backwards: Vec<State> = (0..50).rev().map(|i| (b.draw(i), b.state()).1).collect();
+        assert!(forwards.iter().eq(backwards.iter().rev()));
+        assert_eq!(
+            a.endpoint_fingerprint(),
+            forwards[49]
+                .value(Style::default().order)
+                .unwrap()
+                .fingerprint()
+        );
     }
 }

@@ -319,12 +319,7 @@ impl Scribe {
                 self.current[first] = self.spell_open_product(basis, &[&left, right]);
                 self.emit_target(StepKind::Mulstep, last.then(|| self.current[first]));
             }
-            for a in &left {
-                for b in right {
-                    self.sum
-                        .add(basis.product(a.rank, b.rank), a.coeff * b.coeff);
-                }
-            }
+            basis.multiply(&left, right, &mut self.sum);
             left.clear();
             self.sum.drain(&mut left);
             self.current[first] = self.spell_simple(&left);

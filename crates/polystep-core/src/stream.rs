@@ -78,10 +78,13 @@ impl Streams {
         Stream {
             rng,
             fraction: 0,
-            used: u64::MAX,
+            used: SPENT,
         }
     }
 }
+
+/// A word is spent when its digits' bases multiply to this. No further digit, in base 2 or more, is taken from it.
+const SPENT: u64 = 1 << 32;
 
 /// One stream of uniform numbers.
 #[derive(Clone, Debug)]
@@ -99,7 +102,8 @@ impl Stream {
         if n == 1 {
             return 0;
         }
-        if self.used.saturating_mul(n) > 1 << 32 {
+        // Both are at most 2^32; a product of 2^64 wraps to 0, and less one is large as it should be.
+        if self.used.wrapping_mul(n).wrapping_sub(1) >= SPENT {
             self.fraction = self.rng.next_u64();
             self.used = 1;
         }
@@ -118,7 +122,7 @@ impl Stream {
     /// A fresh 64-bit word.
     #[inline]
     pub fn word(&mut self) -> u64 {
-        self.used = u64::MAX;
+        self.used = SPENT;
         self.rng.next_u64()
     }
 
