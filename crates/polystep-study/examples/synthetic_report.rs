@@ -14,11 +14,31 @@ use fixture::Fake;
 use polystep_study::report;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let folder = PathBuf::from(std::env::args().nth(1).ok_or("usage: synthetic_report FOLDER")?);
-    let first = Fake { proofs: 400, also: &["large_coeff"], ..Fake::default() };
+    let folder = PathBuf::from(
+        std::env::args()
+            .nth(1)
+            .ok_or("usage: synthetic_report FOLDER")?,
+    );
+    let first = Fake {
+        proofs: 400,
+        also: &["large_coeff"],
+        ..Fake::default()
+    };
     let one = first.write(&folder.join("plain-coarse"));
-    let second = Fake { seed: 2, clumsiness: 1.15, also: &[], ..first.clone() }.write(&folder.join("plain-coarse-seed2"));
-    let fine = Fake { granularity: "fine", clumsiness: 0.5, also: &[], ..first }.write(&folder.join("plain-fine"));
+    let second = Fake {
+        seed: 2,
+        clumsiness: 1.15,
+        also: &[],
+        ..first.clone()
+    }
+    .write(&folder.join("plain-coarse-seed2"));
+    let fine = Fake {
+        granularity: "fine",
+        clumsiness: 0.5,
+        also: &[],
+        ..first
+    }
+    .write(&folder.join("plain-fine"));
     report::write(std::slice::from_ref(&one), &folder.join("one.html"))?;
     report::write(&[one, second, fine], &folder.join("three.html"))?;
     Ok(())

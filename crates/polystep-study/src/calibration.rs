@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::interval::Proportion;
+use crate::interval::{Proportion, six, six_or_null};
 use crate::ranking::{self, Cut, Scored};
 
 /// The paper's threshold.
@@ -40,6 +40,7 @@ pub fn margin(logprobs: impl IntoIterator<Item = f64>) -> f64 {
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Sure {
     /// An answer is sure if its margin is greater.
+    #[serde(serialize_with = "six")]
     pub threshold: f64,
     /// Share of answers that are sure.
     pub sure_rate: Option<Proportion>,
@@ -48,13 +49,15 @@ pub struct Sure {
     /// Share of right answers that are sure; nothing if none is right.
     pub recall: Option<Proportion>,
     /// Harmonic mean of precision and recall, a fraction.
+    #[serde(serialize_with = "six_or_null")]
     pub f1: Option<f64>,
 }
 
 impl Sure {
     /// Counts at a threshold.
     pub fn at(threshold: f64, answers: &[Answer]) -> Sure {
-        let count = |keep: &dyn Fn(&Answer) -> bool| answers.iter().filter(|a| keep(a)).count() as u64;
+        let count =
+            |keep: &dyn Fn(&Answer) -> bool| answers.iter().filter(|a| keep(a)).count() as u64;
         let sure = count(&|a| a.margin > threshold);
         let right = count(&|a| a.right);
         let sure_and_right = count(&|a| a.right && a.margin > threshold);
@@ -79,6 +82,7 @@ pub struct Best {
     /// How many validation steps it was chosen on.
     pub valid_steps: u64,
     /// The best F1, on validation.
+    #[serde(serialize_with = "six")]
     pub valid_f1: f64,
     /// The columns on the test answers at this threshold.
     pub test: Sure,
@@ -88,10 +92,13 @@ pub struct Best {
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct CurvePoint {
     /// Answers with at least this margin are accepted; nothing stands for +∞.
+    #[serde(serialize_with = "six_or_null")]
     pub margin: Option<f64>,
     /// Precision, in percent.
+    #[serde(serialize_with = "six")]
     pub precision: f64,
     /// Recall, in percent.
+    #[serde(serialize_with = "six")]
     pub recall: f64,
 }
 
@@ -99,10 +106,13 @@ pub struct CurvePoint {
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Bin {
     /// Lower end of p₁, in percent.
+    #[serde(serialize_with = "six")]
     pub from: f64,
     /// Upper end of p₁, in percent.
+    #[serde(serialize_with = "six")]
     pub to: f64,
     /// Mean p₁ of the answers, in percent.
+    #[serde(serialize_with = "six")]
     pub confidence: f64,
     /// How many of them are right.
     pub right: Proportion,
@@ -115,12 +125,15 @@ pub struct Calibration {
     #[serde(flatten)]
     pub sure: Sure,
     /// Area under the ROC curve of the margin, right answers positive; nothing unless both kinds occur.
+    #[serde(serialize_with = "six_or_null")]
     pub auroc: Option<f64>,
     /// Average precision of the margin, right answers positive.
+    #[serde(serialize_with = "six_or_null")]
     pub auprc: Option<f64>,
     /// The threshold with the best F1 on validation; nothing without validation records.
     pub best: Option<Best>,
     /// Mean distance between p₁ and the share of right answers, over the bins, weighted; in percent.
+    #[serde(serialize_with = "six_or_null")]
     pub expected_error: Option<f64>,
     /// Probability of the answer against how often it is right.
     pub reliability: Vec<Bin>,
@@ -129,7 +142,7 @@ pub struct Calibration {
 }
 
 /// Points kept of a precision-recall curve.
-pub const CURVE: usize = 200;
+pub const CURVE: usize = 100;
 
 /// Measures answers; the best threshold is chosen on `valid` only.
 pub fn calibrate(answers: &[Answer], valid: Option<&[Answer]>) -> Calibration {
@@ -143,7 +156,11 @@ pub fn calibrate(answers: &[Answer], valid: Option<&[Answer]>) -> Calibration {
         auprc: ranking::auprc(&cuts),
         best: valid.and_then(|valid| {
             let (threshold, valid_f1) = best_threshold(valid)?;
-            Some(Best { valid_steps: valid.len() as u64, valid_f1, test: Sure::at(threshold, answers) })
+            Some(Best {
+                valid_steps: valid.len() as u64,
+                valid_f1,
+                test: Sure::at(threshold, answers),
+            })
         }),
         expected_error: (!reliability.is_empty()).then(|| reliability.iter().map(gap).sum()),
         curve: curve(&cuts),
@@ -152,7 +169,13 @@ pub fn calibrate(answers: &[Answer], valid: Option<&[Answer]>) -> Calibration {
 }
 
 fn cuts(answers: &[Answer]) -> Vec<Cut> {
-    let scored: Vec<_> = answers.iter().map(|a| Scored { right: a.right, score: a.margin }).collect();
+    let scored: Vec<_> = answers
+        .iter()
+        .map(|a| Scored {
+            right: a.right,
+            score: a.margin,
+        })
+        .collect();
     ranking::cuts(&scored)
 }
 
@@ -185,14 +208,21 @@ fn reliability(answers: &[Answer]) -> Vec<Bin> {
     let bin = |(i, (right, of, sum)): (usize, (u64, u64, f64))| {
         let right = Proportion::new(right, of)?;
         let from = 10.0 * i as f64;
-        Some(Bin { from, to: from + 10.0, confidence: 100.0 * sum / of as f64, right })
+        Some(Bin {
+            from,
+            to: from + 10.0,
+            confidence: 100.0 * sum / of as f64,
+            right,
+        })
     };
     tenths.into_iter().enumerate().filter_map(bin).collect()
 }
 
 /// The curve, thinned evenly in recall; its two ends always stay.
 fn curve(cuts: &[Cut]) -> Vec<CurvePoint> {
-    let Some((right, _)) = ranking::totals(cuts).filter(|&(right, _)| right > 0) else { return Vec::new() };
+    let Some((right, _)) = ranking::totals(cuts).filter(|&(right, _)| right > 0) else {
+        return Vec::new();
+    };
     let point = |cut: &Cut| CurvePoint {
         margin: cut.score.is_finite().then_some(cut.score),
         precision: 100.0 * cut.right as f64 / (cut.right + cut.wrong) as f64,
@@ -200,7 +230,11 @@ fn curve(cuts: &[Cut]) -> Vec<CurvePoint> {
     };
     let every = cuts.len().div_ceil(CURVE - 1).max(1);
     let last = cuts.len() - 1;
-    cuts.iter().enumerate().filter(|(i, _)| i % every == 0 || *i == last).map(|(_, cut)| point(cut)).collect()
+    cuts.iter()
+        .enumerate()
+        .filter(|(i, _)| i % every == 0 || *i == last)
+        .map(|(_, cut)| point(cut))
+        .collect()
 }
 
 #[cfg(test)]
@@ -210,7 +244,13 @@ mod tests {
     use super::*;
 
     fn answers(list: &[(bool, f64)]) -> Vec<Answer> {
-        list.iter().map(|&(right, margin)| Answer { right, margin, logprob: -0.1 }).collect()
+        list.iter()
+            .map(|&(right, margin)| Answer {
+                right,
+                margin,
+                logprob: -0.1,
+            })
+            .collect()
     }
 
     #[test]
@@ -225,8 +265,16 @@ mod tests {
     /// Eight answers; sure are those above 5: three right, one wrong; two right ones are missed. 5 itself is not sure.
     #[test]
     fn the_papers_columns_by_hand() {
-        let list =
-            [(true, 9.0), (true, 7.0), (false, 6.0), (true, f64::INFINITY), (true, 5.0), (true, 1.0), (false, 0.5), (false, 0.1)];
+        let list = [
+            (true, 9.0),
+            (true, 7.0),
+            (false, 6.0),
+            (true, f64::INFINITY),
+            (true, 5.0),
+            (true, 1.0),
+            (false, 0.5),
+            (false, 0.1),
+        ];
         let sure = Sure::at(THRESHOLD, &answers(&list));
         assert_eq!(sure.sure_rate.unwrap().percent, 50.0);
         assert_eq!(sure.precision.unwrap().percent, 75.0);
@@ -239,12 +287,26 @@ mod tests {
     #[test]
     fn the_extremes_have_no_numbers_instead_of_wrong_ones() {
         let none = Sure::at(THRESHOLD, &answers(&[(true, 1.0), (false, 1.0)]));
-        assert_eq!((none.precision, none.recall.unwrap().percent, none.f1), (None, 0.0, Some(0.0)));
+        assert_eq!(
+            (none.precision, none.recall.unwrap().percent, none.f1),
+            (None, 0.0, Some(0.0))
+        );
         let wrong = Sure::at(THRESHOLD, &answers(&[(false, 9.0)]));
-        assert_eq!((wrong.precision.unwrap().percent, wrong.recall), (0.0, None));
+        assert_eq!(
+            (wrong.precision.unwrap().percent, wrong.recall),
+            (0.0, None)
+        );
         assert_eq!(best_threshold(&answers(&[(false, 9.0)])), None);
         let empty = calibrate(&[], Some(&[]));
-        assert_eq!((empty.sure.sure_rate, empty.auroc, empty.best, empty.expected_error), (None, None, None, None));
+        assert_eq!(
+            (
+                empty.sure.sure_rate,
+                empty.auroc,
+                empty.best,
+                empty.expected_error
+            ),
+            (None, None, None, None)
+        );
     }
 
     #[test]
@@ -252,13 +314,25 @@ mod tests {
         assert_eq!(best_threshold(&answers(&[(true, 0.0)])), Some((-1.0, 1.0)));
         assert_eq!(best_threshold(&answers(&[(true, 0.2)])), Some((0.0, 1.0)));
         // Only the rivalless answer is right: the threshold is the largest finite margin.
-        assert_eq!(best_threshold(&answers(&[(true, f64::INFINITY), (false, 3.0)])), Some((3.0, 1.0)));
+        assert_eq!(
+            best_threshold(&answers(&[(true, f64::INFINITY), (false, 3.0)])),
+            Some((3.0, 1.0))
+        );
     }
 
     #[test]
     fn reliability_by_hand() {
-        let answer = |right, p: f64| Answer { right, margin: 1.0, logprob: p.ln() };
-        let list = [answer(true, 0.95), answer(true, 0.97), answer(false, 0.15), answer(true, 0.17)];
+        let answer = |right, p: f64| Answer {
+            right,
+            margin: 1.0,
+            logprob: p.ln(),
+        };
+        let list = [
+            answer(true, 0.95),
+            answer(true, 0.97),
+            answer(false, 0.15),
+            answer(true, 0.17),
+        ];
         let measured = calibrate(&list, None);
         assert_eq!(measured.reliability.len(), 2);
         let low = measured.reliability[0];

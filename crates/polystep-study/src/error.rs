@@ -37,7 +37,9 @@ pub enum StudyError {
         why: String,
     },
     /// One step was predicted twice.
-    #[error("step {step} of proof {proof} stands twice in the predictions: is a file joined to itself?")]
+    #[error(
+        "step {step} of proof {proof} stands twice in the predictions: is a file joined to itself?"
+    )]
     Twice {
         /// The proof.
         proof: String,
@@ -45,7 +47,9 @@ pub enum StudyError {
         step: usize,
     },
     /// A proof without one of its steps.
-    #[error("proof {proof} has a step {last} but no step {missing}: a full proof needs every step (a step that the model could not take is a record with no beams)")]
+    #[error(
+        "proof {proof} has a step {last} but no step {missing}: a full proof needs every step (a step that the model could not take is a record with no beams)"
+    )]
     Gap {
         /// The proof.
         proof: String,
@@ -62,11 +66,19 @@ pub enum StudyError {
 impl StudyError {
     /// A file that cannot be read.
     pub fn read(path: impl Into<PathBuf>, source: io::Error) -> StudyError {
-        StudyError::File { verb: "read", path: path.into(), source }
+        StudyError::File {
+            verb: "read",
+            path: path.into(),
+            source,
+        }
     }
 
     /// A file that cannot be written.
     pub fn write(path: impl Into<PathBuf>, source: io::Error) -> StudyError {
-        StudyError::File { verb: "write", path: path.into(), source }
+        StudyError::File {
+            verb: "write",
+            path: path.into(),
+            source,
+        }
     }
 }

@@ -30,8 +30,16 @@ pub struct Axis {
 impl Axis {
     /// A linear axis over `range`, with ticks at round numbers.
     pub fn linear(label: &str, range: (f64, f64), unit: &str) -> Axis {
-        let ticks = round_ticks(range, 5).into_iter().map(|v| (v, format!("{}{unit}", short(v)))).collect();
-        Axis { label: label.to_owned(), scale: Scale::Linear, range, ticks }
+        let ticks = round_ticks(range, 5)
+            .into_iter()
+            .map(|v| (v, format!("{}{unit}", short(v))))
+            .collect();
+        Axis {
+            label: label.to_owned(),
+            scale: Scale::Linear,
+            range,
+            ticks,
+        }
     }
 
     /// A logarithmic axis over the whole powers of ten around `range`, or over 1-2-5 steps if there are few.
@@ -39,14 +47,23 @@ impl Axis {
         let mut ticks = Vec::new();
         for power in range.0.log10().floor() as i32..=range.1.log10().ceil() as i32 {
             let many = (range.1 / range.0).log10() > 2.5;
-            for step in if many { &[1.0][..] } else { &[1.0, 2.0, 5.0][..] } {
+            for step in if many {
+                &[1.0][..]
+            } else {
+                &[1.0, 2.0, 5.0][..]
+            } {
                 let value = step * 10f64.powi(power);
                 if value >= range.0 * 0.999 && value <= range.1 * 1.001 {
                     ticks.push((value, short(value)));
                 }
             }
         }
-        Axis { label: label.to_owned(), scale: Scale::Log, range, ticks }
+        Axis {
+            label: label.to_owned(),
+            scale: Scale::Log,
+            range,
+            ticks,
+        }
     }
 
     /// Where a value lies, from 0 to 1; what is outside is moved to the end.
@@ -56,7 +73,11 @@ impl Axis {
             Scale::Linear => (value - from) / (to - from),
             Scale::Log => (value.max(f64::MIN_POSITIVE) / from).ln() / (to / from).ln(),
         };
-        if place.is_finite() { place.clamp(0.0, 1.0) } else { 0.0 }
+        if place.is_finite() {
+            place.clamp(0.0, 1.0)
+        } else {
+            0.0
+        }
     }
 }
 
@@ -103,34 +124,63 @@ pub struct Bar {
     pub interval: (f64, f64),
 }
 
-const WIDTH: f64 = 520.0;
-const HEIGHT: f64 = 300.0;
+/// The size of a drawing in its own units; a small one is meant to stand three in a row.
+#[derive(Clone, Copy)]
+struct Frame {
+    width: f64,
+    height: f64,
+    right: f64,
+}
+
+const LARGE: Frame = Frame {
+    width: 520.0,
+    height: 300.0,
+    right: 506.0,
+};
+const SMALL: Frame = Frame {
+    width: 360.0,
+    height: 250.0,
+    right: 352.0,
+};
 const LEFT: f64 = 54.0;
-const RIGHT: f64 = 14.0;
 const TOP: f64 = 12.0;
 const BOTTOM: f64 = 44.0;
 
-fn across(place: f64) -> f64 {
-    LEFT + place * (WIDTH - LEFT - RIGHT)
-}
+impl Frame {
+    fn across(self, place: f64) -> f64 {
+        LEFT + place * (self.right - LEFT)
+    }
 
-fn up(place: f64) -> f64 {
-    HEIGHT - BOTTOM - place * (HEIGHT - TOP - BOTTOM)
+    fn up(self, place: f64) -> f64 {
+        self.height - BOTTOM - place * (self.height - TOP - BOTTOM)
+    }
 }
 
 impl Plot {
     /// The chart.
     pub fn svg(&self) -> String {
-        let mut svg = open(&self.title, &self.description);
-        grid(&mut svg, &self.y);
+        let mut svg = open(LARGE, &self.title, &self.description);
+        grid(LARGE, &mut svg, &self.y);
         for (value, label) in &self.x.ticks {
-            let x = across(self.x.place(*value));
-            let _ = write!(svg, r#"<text class="tick" x="{x:.1}" y="{:.1}" text-anchor="middle">{label}</text>"#, up(0.0) + 17.0);
+            let x = LARGE.across(self.x.place(*value));
+            let _ = write!(
+                svg,
+                r#"<text class="tick" x="{x:.1}" y="{:.1}" text-anchor="middle">{label}</text>"#,
+                LARGE.up(0.0) + 17.0
+            );
         }
-        axis_labels(&mut svg, &self.x.label, &self.y.label);
+        axis_labels(LARGE, &mut svg, &self.x.label, &self.y.label);
         if self.diagonal {
-            let (x0, y0, x1, y1) = (across(0.0), up(0.0), across(1.0), up(1.0));
-            let _ = write!(svg, r#"<line class="ideal" x1="{x0:.1}" y1="{y0:.1}" x2="{x1:.1}" y2="{y1:.1}"/>"#);
+            let (x0, y0, x1, y1) = (
+                LARGE.across(0.0),
+                LARGE.up(0.0),
+                LARGE.across(1.0),
+                LARGE.up(1.0),
+            );
+            let _ = write!(
+                svg,
+                r#"<line class="ideal" x1="{x0:.1}" y1="{y0:.1}" x2="{x1:.1}" y2="{y1:.1}"/>"#
+            );
         }
         for (i, series) in self.series.iter().enumerate() {
             self.line(&mut svg, i, series);
@@ -140,7 +190,8 @@ impl Plot {
     }
 
     fn line(&self, svg: &mut String, i: usize, series: &Series) {
-        let place = |&(x, y): &(f64, f64)| (across(self.x.place(x)), up(self.y.place(y)));
+        let place =
+            |&(x, y): &(f64, f64)| (LARGE.across(self.x.place(x)), LARGE.up(self.y.place(y)));
         let mut path = String::new();
         let mut before = None;
         for point in &series.points {
@@ -154,10 +205,14 @@ impl Plot {
         }
         let _ = write!(svg, r#"<path class="line s{i}" d="{path}"/>"#);
         if series.dots {
+            let radius = if series.points.len() == 1 { 5.5 } else { 3.0 };
             for point in &series.points {
                 let (x, y) = place(point);
                 let (name, a, b) = (escape(&series.name), precise(point.0), precise(point.1));
-                let _ = write!(svg, r#"<circle class="dot s{i}" cx="{x:.1}" cy="{y:.1}" r="3.5"><title>{name}: {b} at {a}</title></circle>"#);
+                let _ = write!(
+                    svg,
+                    r#"<circle class="dot s{i}" cx="{x:.1}" cy="{y:.1}" r="{radius}"><title>{name}: {b} at {a}</title></circle>"#
+                );
             }
         }
     }
@@ -165,51 +220,102 @@ impl Plot {
 
 /// Bars of one measure.
 pub fn bars(title: &str, description: &str, x_label: &str, y: &Axis, bars: &[Bar]) -> String {
-    let mut svg = open(title, description);
-    grid(&mut svg, y);
-    axis_labels(&mut svg, x_label, &y.label);
+    let mut svg = open(SMALL, title, description);
+    grid(SMALL, &mut svg, y);
+    axis_labels(SMALL, &mut svg, x_label, &y.label);
     let slot = 1.0 / bars.len().max(1) as f64;
-    let wide = (WIDTH - LEFT - RIGHT) * slot;
+    let wide = (SMALL.right - LEFT) * slot;
     for (i, bar) in bars.iter().enumerate() {
-        let middle = across((i as f64 + 0.5) * slot);
-        let (width, height) = ((wide * 0.62).min(46.0), up(0.0) - up(y.place(bar.value)));
-        let (x, top) = (middle - width / 2.0, up(y.place(bar.value)));
+        let middle = SMALL.across((i as f64 + 0.5) * slot);
+        let (width, height) = (
+            (wide * 0.62).min(46.0),
+            SMALL.up(0.0) - SMALL.up(y.place(bar.value)),
+        );
+        let (x, top) = (middle - width / 2.0, SMALL.up(y.place(bar.value)));
         let _ = write!(svg, r#"<g><title>{}</title>"#, escape(&bar.note));
         // A bar of height 0 would have nothing to point at.
-        let _ = write!(svg, r#"<rect class="hit" x="{x:.1}" y="{:.1}" width="{width:.1}" height="{:.1}"/>"#, up(1.0), up(0.0) - up(1.0));
-        let _ = write!(svg, r#"<rect class="bar" x="{x:.1}" y="{top:.1}" width="{width:.1}" height="{height:.1}" rx="2"/>"#);
-        let (lo, hi) = (up(y.place(bar.interval.0)), up(y.place(bar.interval.1)));
-        let _ = write!(svg, r#"<path class="whisker" d="M{middle:.1} {lo:.1}V{hi:.1}"/></g>"#);
+        let _ = write!(
+            svg,
+            r#"<rect class="hit" x="{x:.1}" y="{:.1}" width="{width:.1}" height="{:.1}"/>"#,
+            SMALL.up(1.0),
+            SMALL.up(0.0) - SMALL.up(1.0)
+        );
+        let _ = write!(
+            svg,
+            r#"<rect class="bar" x="{x:.1}" y="{top:.1}" width="{width:.1}" height="{height:.1}" rx="2"/>"#
+        );
+        let (lo, hi) = (
+            SMALL.up(y.place(bar.interval.0)),
+            SMALL.up(y.place(bar.interval.1)),
+        );
+        // An interval that leaves the chart belongs to a handful of examples: it is drawn, but does not shout.
+        let open = if bar.interval.1 > y.range.1 {
+            " open"
+        } else {
+            ""
+        };
+        let _ = write!(
+            svg,
+            r#"<path class="whisker{open}" d="M{middle:.1} {lo:.1}V{hi:.1}"/></g>"#
+        );
         let anchor = if wide < 42.0 { "end" } else { "middle" };
-        let y = up(0.0) + if wide < 42.0 { 13.0 } else { 17.0 };
-        let turn = if wide < 42.0 { format!(r#" transform="rotate(-35 {middle:.1} {y:.1})""#) } else { String::new() };
+        let y = SMALL.up(0.0) + if wide < 42.0 { 13.0 } else { 17.0 };
+        let turn = if wide < 42.0 {
+            format!(r#" transform="rotate(-35 {middle:.1} {y:.1})""#)
+        } else {
+            String::new()
+        };
         let label = escape(&bar.label);
-        let _ = write!(svg, r#"<text class="tick" x="{middle:.1}" y="{y:.1}" text-anchor="{anchor}"{turn}>{label}</text>"#);
+        let _ = write!(
+            svg,
+            r#"<text class="tick" x="{middle:.1}" y="{y:.1}" text-anchor="{anchor}"{turn}>{label}</text>"#
+        );
     }
     svg.push_str("</svg>");
     svg
 }
 
-fn open(title: &str, description: &str) -> String {
+fn open(frame: Frame, title: &str, description: &str) -> String {
     let (title, description) = (escape(title), escape(description));
+    let Frame { width, height, .. } = frame;
     format!(
-        r#"<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{title}. {description}" xmlns="http://www.w3.org/2000/svg">"#
+        r#"<svg class="chart" viewBox="0 0 {width} {height}" role="img" aria-label="{title}. {description}" xmlns="http://www.w3.org/2000/svg">"#
     )
 }
 
-fn grid(svg: &mut String, y: &Axis) {
+fn grid(frame: Frame, svg: &mut String, y: &Axis) {
     for (value, label) in &y.ticks {
-        let at = up(y.place(*value));
-        let _ = write!(svg, r#"<line class="grid" x1="{LEFT}" y1="{at:.1}" x2="{:.1}" y2="{at:.1}"/>"#, WIDTH - RIGHT);
-        let _ = write!(svg, r#"<text class="tick" x="{:.1}" y="{:.1}" text-anchor="end">{label}</text>"#, LEFT - 8.0, at + 4.0);
+        let at = frame.up(y.place(*value));
+        let _ = write!(
+            svg,
+            r#"<line class="grid" x1="{LEFT}" y1="{at:.1}" x2="{:.1}" y2="{at:.1}"/>"#,
+            frame.right
+        );
+        let _ = write!(
+            svg,
+            r#"<text class="tick" x="{:.1}" y="{:.1}" text-anchor="end">{label}</text>"#,
+            LEFT - 8.0,
+            at + 4.0
+        );
     }
-    let _ = write!(svg, r#"<line class="base" x1="{LEFT}" y1="{:.1}" x2="{:.1}" y2="{:.1}"/>"#, up(0.0), WIDTH - RIGHT, up(0.0));
+    let _ = write!(
+        svg,
+        r#"<line class="base" x1="{LEFT}" y1="{:.1}" x2="{:.1}" y2="{:.1}"/>"#,
+        frame.up(0.0),
+        frame.right,
+        frame.up(0.0)
+    );
 }
 
-fn axis_labels(svg: &mut String, x: &str, y: &str) {
+fn axis_labels(frame: Frame, svg: &mut String, x: &str, y: &str) {
     let (x, y) = (escape(x), escape(y));
-    let _ = write!(svg, r#"<text class="axis" x="{:.1}" y="{:.1}" text-anchor="end">{x}</text>"#, WIDTH - RIGHT, HEIGHT - 6.0);
-    let (left, middle) = (13.0, up(0.5));
+    let _ = write!(
+        svg,
+        r#"<text class="axis" x="{:.1}" y="{:.1}" text-anchor="end">{x}</text>"#,
+        frame.right,
+        frame.height - 6.0
+    );
+    let (left, middle) = (13.0, frame.up(0.5));
     let _ = write!(
         svg,
         r#"<text class="axis" x="{left}" y="{middle:.1}" text-anchor="middle" transform="rotate(-90 {left} {middle:.1})">{y}</text>"#
@@ -223,11 +329,21 @@ pub fn round_ticks((from, to): (f64, f64), count: usize) -> Vec<f64> {
         return vec![from];
     }
     let power = 10f64.powf(rough.log10().floor());
-    let step = [1.0, 2.0, 5.0, 10.0].map(|m| m * power).into_iter().find(|s| *s >= rough * 0.999).unwrap_or(rough);
+    let step = [1.0, 2.0, 5.0, 10.0]
+        .map(|m| m * power)
+        .into_iter()
+        .find(|s| *s >= rough * 0.999)
+        .unwrap_or(rough);
     let first = (from / step - 1e-9).ceil() as i64;
     let last = (to / step + 1e-9).floor() as i64;
     // Divided, not multiplied, by a whole number where the step is below 1: 3 · 0.1 is not 0.3.
-    let value = |i: i64| if step < 1.0 { i as f64 / (1.0 / step).round() } else { i as f64 * step };
+    let value = |i: i64| {
+        if step < 1.0 {
+            i as f64 / (1.0 / step).round()
+        } else {
+            i as f64 * step
+        }
+    };
     (first..=last).map(value).collect()
 }
 
@@ -249,7 +365,11 @@ fn precise(value: f64) -> String {
     }
     let digits = (2 - value.abs().log10().floor() as i32).clamp(0, 9) as usize;
     let text = format!("{value:.digits$}");
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
+    }
 }
 
 /// Text inside XML.
@@ -273,7 +393,10 @@ mod tests {
 
     #[test]
     fn ticks_are_round() {
-        assert_eq!(round_ticks((0.0, 100.0), 5), [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]);
+        assert_eq!(
+            round_ticks((0.0, 100.0), 5),
+            [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]
+        );
         assert_eq!(round_ticks((0.0, 0.5), 5), [0.0, 0.1, 0.2, 0.3, 0.4, 0.5]);
         assert_eq!(round_ticks((93.0, 100.0), 5), [94.0, 96.0, 98.0, 100.0]);
         assert_eq!(round_ticks((3.0, 3.0), 5), [3.0]);
@@ -281,12 +404,20 @@ mod tests {
 
     #[test]
     fn numbers_are_short() {
-        assert_eq!([7.1e6, 16_384.0, 9000.0, 0.05, 0.0, 99.79].map(short), ["7.1M", "16.4k", "9000", "0.05", "0", "99.8"]);
+        assert_eq!(
+            [7.1e6, 16_384.0, 9000.0, 0.05, 0.0, 99.79].map(short),
+            ["7.1M", "16.4k", "9000", "0.05", "0", "99.8"]
+        );
     }
 
     #[test]
     fn a_plot_places_its_points_and_escapes_its_words() {
-        let series = Series { name: "a<b".into(), points: vec![(0.0, 0.0), (10.0, 100.0)], dots: true, steps: false };
+        let series = Series {
+            name: "a<b".into(),
+            points: vec![(0.0, 0.0), (10.0, 100.0)],
+            dots: true,
+            steps: false,
+        };
         let plot = Plot {
             title: "T".into(),
             description: "\"D\"".into(),

@@ -3,8 +3,9 @@
 use serde::Serialize;
 
 use super::curves::{self, Chart};
-use super::number;
-use super::page::{Graded, Number, Table, TableRow};
+use super::numbers::{Number, Table, TableRow, groups};
+use super::page::Graded;
+use super::{number, printed};
 use crate::columns::{COLUMNS, Cell, Column, cells, pointer};
 use crate::compare::{Difference, Example, Pair, differences, pair, seeds};
 use crate::run::RunFolder;
@@ -62,18 +63,28 @@ impl Comparison {
     pub fn of(runs: &[RunFolder], graded: &[Graded]) -> Comparison {
         let configs: Vec<toml::Table> = runs.iter().filter_map(|r| r.config.clone()).collect();
         let complete = configs.len() == runs.len();
-        let logs: Vec<_> = runs.iter().map(|r| (r.name.clone(), r.log.as_slice())).collect();
+        let logs: Vec<_> = runs
+            .iter()
+            .map(|r| (r.name.clone(), r.log.as_slice()))
+            .collect();
         let (mut pairs, mut unpaired) = (Vec::new(), Vec::new());
         for i in 0..runs.len() {
             for j in i + 1..runs.len() {
-                let found = graded[i].solved.as_ref().zip(graded[j].solved.as_ref()).and_then(|(a, b)| pair(a, b));
+                let found = graded[i]
+                    .solved
+                    .as_ref()
+                    .zip(graded[j].solved.as_ref())
+                    .and_then(|(a, b)| pair(a, b));
                 match found {
                     Some(pair) => pairs.push(pair_view(&runs[i].name, &runs[j].name, pair)),
                     None => unpaired.push(format!("{} and {}", runs[i].name, runs[j].name)),
                 }
             }
         }
-        let measured: Vec<_> = runs.iter().map(|r| (r.config.as_ref(), r.metrics.as_ref())).collect();
+        let measured: Vec<_> = runs
+            .iter()
+            .map(|r| (r.config.as_ref(), r.metrics.as_ref()))
+            .collect();
         let group = |g: crate::compare::Seeds| SeedsView {
             names: g.runs.iter().map(|&i| runs[i].name.clone()).collect(),
             rows: g.columns.iter().map(seed_row).collect(),
@@ -82,7 +93,11 @@ impl Comparison {
             names: runs.iter().map(|r| r.name.clone()).collect(),
             table: table(runs),
             chart: curves::together(&logs),
-            differences: if complete { differences(&configs) } else { Vec::new() },
+            differences: if complete {
+                differences(&configs)
+            } else {
+                Vec::new()
+            },
             configs_missing: !complete,
             pairs,
             unpaired,
@@ -103,16 +118,30 @@ fn seed_row(spread: &crate::compare::Spread) -> SeedRow {
 
 fn pair_view(first: &str, second: &str, pair: Pair) -> PairView {
     let table = pair.table;
-    let p = if pair.p_value < 1e-4 { "p < 0.0001".to_owned() } else { format!("p = {:.4}", pair.p_value) };
+    let p = if pair.p_value < 1e-4 {
+        "p < 0.0001".to_owned()
+    } else {
+        format!("p = {:.4}", pair.p_value)
+    };
     let significant = pair.p_value < 0.05;
     let sentence = match (table.first_only, table.second_only) {
         (0, 0) => "They solve the same proofs.".to_owned(),
         (a, b) if a == b => "They solve equally many.".to_owned(),
         (a, b) => {
-            let (better, worse) = if a > b { (first, second) } else { (second, first) };
+            let (better, worse) = if a > b {
+                (first, second)
+            } else {
+                (second, first)
+            };
             let (more, less) = (a.max(b), a.min(b));
-            let chance = if significant { "more than chance explains" } else { "which may be chance" };
-            format!("{better} solves {more} that {worse} does not, against {less} the other way round: {chance}.")
+            let chance = if significant {
+                "more than chance explains"
+            } else {
+                "which may be chance"
+            };
+            format!(
+                "{better} solves {more} that {worse} does not, against {less} the other way round: {chance}."
+            )
         }
     };
     let some = |mut examples: Vec<Example>| {
@@ -135,54 +164,80 @@ fn pair_view(first: &str, second: &str, pair: Pair) -> PairView {
     }
 }
 
-/// One row per run, on the set it was first evaluated on, and the paper's row under those that have one.
+/// One row per run, on its own space if it was tested there, and the paper's row under those that have one.
 fn table(runs: &[RunFolder]) -> Option<Table> {
     let rows: Vec<(usize, Vec<Cell>)> = runs
         .iter()
         .enumerate()
         .filter_map(|(i, run)| {
             let metrics = run.metrics.as_ref()?;
-            Some((i, cells(metrics, metrics.evaluations.first()?)))
+            Some((i, cells(metrics, metrics.home()?.1)))
         })
         .collect();
-    let has = |c: &Column| rows.iter().any(|(_, cells)| cells.iter().any(|cell| cell.column == *c && cell.ours.is_some()));
-    let columns: Vec<Column> = COLUMNS.into_iter().filter(|c| !c.name.starts_with("err_") && has(c)).collect();
+    let has = |c: &Column| {
+        rows.iter().any(|(_, cells)| {
+            cells
+                .iter()
+                .any(|cell| cell.column == *c && cell.ours.is_some())
+        })
+    };
+    let columns: Vec<Column> = COLUMNS
+        .into_iter()
+        .filter(|c| !c.name.starts_with("err_") && has(c))
+        .collect();
     if rows.is_empty() {
         return None;
     }
     let mut out = Vec::new();
-    let mut printed: Vec<Vec<Option<String>>> = Vec::new();
+    let mut papers: Vec<Vec<Option<String>>> = Vec::new();
     for (i, cells) in &rows {
         let find = |c: &Column| cells.iter().find(|cell| cell.column == *c);
         let ours = |c: &Column| {
-            let Some(value) = find(c).and_then(|cell| cell.ours) else { return Number::text("–") };
-            let evaluation = runs[*i].metrics.as_ref().and_then(|m| m.evaluations.first());
-            let metric = evaluation.and_then(|e| pointer(e, c.name)).map(|p| format!("{i}/evaluations/0{p}"));
-            let small = find(c).and_then(|cell| cell.interval).map(|(lo, hi)| format!("{lo:.1}–{hi:.1}"));
-            Number { metric, small, ..Number::text(number(value, c.unit)) }
+            let Some(value) = find(c).and_then(|cell| cell.ours) else {
+                return Number::text("–");
+            };
+            let home = runs[*i].metrics.as_ref().and_then(|m| m.home());
+            let metric = home
+                .and_then(|(at, e)| Some(format!("{i}/evaluations/{at}{}", pointer(e, c.name)?)));
+            let small = find(c)
+                .and_then(|cell| cell.interval)
+                .map(|(lo, hi)| format!("{lo:.1}–{hi:.1}"));
+            Number {
+                metric,
+                small,
+                ..Number::text(number(value, c.unit))
+            }
         };
-        let paper: Vec<Option<String>> = columns
-            .iter()
-            .map(|c| find(c).and_then(|cell| cell.paper.as_ref()).map(|p| if c.unit == crate::columns::Unit::Count { number(p.value, c.unit) } else { p.text.to_owned() }))
-            .collect();
-        out.push(TableRow { label: runs[*i].name.clone(), class: "ours", cells: columns.iter().map(ours).collect() });
-        printed.push(paper);
+        let paper: Vec<Option<String>> =
+            columns.iter().map(|c| find(c).and_then(printed)).collect();
+        out.push(TableRow {
+            label: runs[*i].name.clone(),
+            class: "ours",
+            cells: columns.iter().map(ours).collect(),
+        });
+        papers.push(paper);
     }
-    // One paper row for all of them if it is the same experiment, else one under each.
-    let same = printed.iter().all(|p| *p == printed[0]);
-    let row = |paper: &[Option<String>]| TableRow {
-        label: "paper".to_owned(),
-        class: "paper",
-        cells: paper.iter().map(|t| Number::text(t.clone().unwrap_or_default())).collect(),
-    };
+    // The paper's row stands under the last of neighbouring runs that repeat the same experiment.
     let known = |paper: &[Option<String>]| paper.iter().any(Option::is_some);
-    if same && known(&printed[0]) {
-        out.push(row(&printed[0]));
-    } else if !same {
-        for (i, paper) in printed.iter().enumerate().rev().filter(|(_, p)| known(p)) {
-            out.insert(i + 1, row(paper));
+    for i in (0..papers.len()).rev() {
+        if known(&papers[i]) && papers.get(i + 1) != Some(&papers[i]) {
+            let cells = papers[i]
+                .iter()
+                .map(|t| Number::text(t.clone().unwrap_or_default()))
+                .collect();
+            out.insert(
+                i + 1,
+                TableRow {
+                    label: "paper".to_owned(),
+                    class: "paper",
+                    cells,
+                },
+            );
         }
     }
-    let groups = super::page::groups(&columns);
-    Some(Table { groups, headings: columns.iter().map(|c| c.heading).collect(), rows: out })
+    Some(Table {
+        groups: groups(&columns),
+        headings: columns.iter().map(|c| c.heading).collect(),
+        rows: out,
+    })
 }

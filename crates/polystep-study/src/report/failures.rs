@@ -35,13 +35,29 @@ pub struct Failure {
 }
 
 /// The failures among graded predictions in the order of their file, at most [`SHOWN`], and how many there are.
-pub fn failures(graded: &[(Prediction, Outcome)], scoring: &Scoring, granularity: Granularity) -> (Vec<Failure>, usize) {
-    let wrong: Vec<_> = graded.iter().filter(|(_, outcome)| !outcome.verdict.exact).collect();
-    let shown = wrong.iter().take(SHOWN).map(|(p, o)| failure(p, o, scoring, granularity)).collect();
+pub fn failures(
+    graded: &[(Prediction, Outcome)],
+    scoring: &Scoring,
+    granularity: Granularity,
+) -> (Vec<Failure>, usize) {
+    let wrong: Vec<_> = graded
+        .iter()
+        .filter(|(_, outcome)| !outcome.verdict.exact)
+        .collect();
+    let shown = wrong
+        .iter()
+        .take(SHOWN)
+        .map(|(p, o)| failure(p, o, scoring, granularity))
+        .collect();
     (shown, wrong.len())
 }
 
-fn failure(prediction: &Prediction, outcome: &Outcome, scoring: &Scoring, granularity: Granularity) -> Failure {
+fn failure(
+    prediction: &Prediction,
+    outcome: &Outcome,
+    scoring: &Scoring,
+    granularity: Granularity,
+) -> Failure {
     let answer = prediction.answers().next();
     let output = answer.map(|a| a.output.as_str());
     let (ours, target) = diff(output.unwrap_or_default(), &prediction.target);
@@ -56,7 +72,9 @@ fn failure(prediction: &Prediction, outcome: &Outcome, scoring: &Scoring, granul
         step: prediction.step + 1,
         kind: prediction.kind.name(),
         class,
-        confidence: answer.and_then(|a| a.logprob).map(|l| format!("{:.1}", 100.0 * l.exp())),
+        confidence: answer
+            .and_then(|a| a.logprob)
+            .map(|l| format!("{:.1}", 100.0 * l.exp())),
         input: prediction.input.clone(),
         prediction: ours,
         target,

@@ -1,0 +1,317 @@
+//! The page shows the numbers of metrics.json, needs nothing but itself, and says what a run does not have.
+
+mod fixture;
+
+use std::fs;
+use std::path::Path;
+
+use fixture::Fake;
+use polystep_core::Setting;
+use polystep_study::report;
+use polystep_study::{Metrics, RunFolder};
+use serde_json::Value;
+
+/// The page, with slashes as a browser reads them.
+fn html(runs: &[RunFolder]) -> String {
+    report::html(runs).unwrap().replace("&#x2f;", "/")
+}
+
+/// The texts that carry a pointer, with it.
+fn shown(page: &str) -> Vec<(&str, &str)> {
+    page.split("data-metric=\"")
+        .skip(1)
+        .map(|rest| {
+            let (pointer, rest) = rest.split_once("\">").unwrap();
+            (pointer, rest.split_once('<').unwrap().0)
+        })
+        .collect()
+}
+
+/// Each number on the page is the number at its pointer, to the decimals that are shown.
+fn numbers_are_those_of(page: &str, documents: &[Value]) -> usize {
+    let shown = shown(page);
+    for (pointer, text) in &shown {
+        let (run, pointer) = pointer.split_once('/').unwrap();
+        let document = &documents[run.parse::<usize>().unwrap()];
+        let value = document
+            .pointer(&format!("/{pointer}"))
+            .and_then(Value::as_f64);
+        let value =
+            value.unwrap_or_else(|| panic!("{pointer} is on the page but not in metrics.json"));
+        let decimals = text.split_once('.').map_or(0, |(_, d)| d.len());
+        assert_eq!(*text, format!("{value:.decimals$}"), "{pointer}");
+    }
+    shown.len()
+}
+
+fn metrics(run: &RunFolder) -> Value {
+    serde_json::from_str(&fs::read_to_string(run.path.join("metrics.json")).unwrap()).unwrap()
+}
+
+/// Every element is closed, in order.
+fn is_well_formed(page: &str) {
+    let body = page
+        .split_once("<body>")
+        .unwrap()
+        .1
+        .split_once("<script>")
+        .unwrap()
+        .0;
+    let mut open: Vec<&str> = Vec::new();
+    for tag in body.split('<').skip(1) {
+        let tag = tag
+            .split_once('>')
+            .unwrap_or_else(|| panic!("an open tag: {tag}"))
+            .0;
+        let name = tag.split([' ', '\n']).next().unwrap().trim_end_matches('/');
+        if let Some(closed) = name.strip_prefix('/') {
+            assert_eq!(open.pop(), Some(closed), "{tag}");
+        } else if !tag.ends_with('/') && !["input", "br", "meta"].contains(&name) {
+            open.push(name);
+        }
+    }
+    assert_eq!(open, [""; 0].as_slice());
+}
+
+fn needs_nothing(page: &str) {
+    let without_names = page.replace("http://www.w3.org/2000/svg", "");
+    for word in ["http://", "https://", " src=", "<link", "@import", "url("] {
+        assert!(!without_names.contains(word), "{word}");
+    }
+}
+
+#[test]
+fn the_numbers_are_those_of_metrics_json() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = Fake {
+        also: &["large_coeff"],
+        ..Fake::default()
+    }
+    .write(&folder.path().join("a"));
+    let page = html(std::slice::from_ref(&run));
+    assert!(numbers_are_those_of(&page, &[metrics(&run)]) > 50);
+    is_well_formed(&page);
+    needs_nothing(&page);
+    // The paper's numbers of this very experiment, as printed.
+    for printed in [
+        "paper <b>92.8</b>",
+        "<td>94.75</td>",
+        "<td class=\"printed\">95.83</td>",
+    ] {
+        assert!(page.contains(printed), "{printed}");
+    }
+    // A page that shows other numbers is found out.
+    let full = run.metrics.unwrap().evaluations[0]
+        .greedy
+        .as_ref()
+        .unwrap()
+        .full_proof
+        .exact
+        .percent;
+    let forged = page.replace(&format!(">{full:.2}<"), ">99.99<");
+    assert!(
+        std::panic::catch_unwind(|| numbers_are_those_of(
+            &forged,
+            &[metrics(&RunFolder::open(&folder.path().join("a")).unwrap())]
+        ))
+        .is_err()
+    );
+}
+
+#[test]
+fn several_runs_are_compared() {
+    let folder = tempfile::tempdir().unwrap();
+    let base = Fake::default();
+    let runs = [
+        base.write(&folder.path().join("first")),
+        Fake {
+            seed: 2,
+            ..base.clone()
+        }
+        .write(&folder.path().join("second")),
+        Fake {
+            granularity: "fine",
+            clumsiness: 0.2,
+            ..base
+        }
+        .write(&folder.path().join("fine")),
+    ];
+    let page = html(&runs);
+    let documents: Vec<Value> = runs.iter().map(metrics).collect();
+    assert!(numbers_are_those_of(&page, &documents) > 100);
+    is_well_formed(&page);
+    for text in [
+        "data.granularity",
+        "first, second differ in their seeds only.",
+        "that only fine solves",
+        "McNemar",
+        "<h2>Who solves what</h2>",
+    ] {
+        assert!(page.contains(text), "{text}");
+    }
+}
+
+#[test]
+fn every_setting_has_its_page() {
+    let folder = tempfile::tempdir().unwrap();
+    for (setting, notation) in [
+        (Setting::Plain, "prefix"),
+        (Setting::Calculator, "infix"),
+        (Setting::Calculator, "prefix"),
+        (Setting::Annotated, "infix"),
+        (Setting::Endpoint, "infix"),
+    ] {
+        let name = format!("{setting}-{notation}");
+        // The one-shot model writes short lines, on which the made-up one seldom errs.
+        let clumsiness = if setting == Setting::Endpoint {
+            100.0
+        } else {
+            3.0
+        };
+        let run = Fake {
+            setting,
+            notation,
+            clumsiness,
+            proofs: 60,
+            ..Fake::default()
+        }
+        .write(&folder.path().join(&name));
+        let page = html(std::slice::from_ref(&run));
+        numbers_are_those_of(&page, &[metrics(&run)]);
+        is_well_formed(&page);
+        let failures = page.matches("<p class=\"sentence\">").count();
+        assert!(failures > 5, "{name}: {failures}");
+        // The checker understood what it was given.
+        for complaint in ["The input itself", "The target itself", "Right: this is"] {
+            assert!(!page.contains(complaint), "{name}: {complaint}");
+        }
+        let markstep = page.contains("<th scope=\"row\">markstep</th>");
+        assert_eq!(markstep, setting == Setting::Annotated, "{name}");
+        assert_eq!(
+            page.contains("Endpoint right"),
+            setting == Setting::Endpoint,
+            "{name}"
+        );
+        assert_eq!(
+            page.contains("brackets exact"),
+            setting == Setting::Calculator,
+            "{name}"
+        );
+    }
+}
+
+fn page_of(folder: &Path) -> String {
+    let page = html(&[RunFolder::open(folder).unwrap()]);
+    is_well_formed(&page);
+    page
+}
+
+#[test]
+fn what_a_run_does_not_have_it_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    Fake::default().write(&run);
+    let complete = page_of(&run);
+    assert!(!complete.contains("class=\"absent\""));
+
+    fs::remove_dir_all(run.join("predictions")).unwrap();
+    assert!(page_of(&run).contains(
+        "There are no predictions in predictions/medium_coeff-1, so failures cannot be listed."
+    ));
+
+    fs::remove_file(run.join("metrics.jsonl")).unwrap();
+    assert!(
+        page_of(&run).contains("There is no log of the training, so there are no learning curves.")
+    );
+
+    // An evaluation without beam search and recursion.
+    let path = run.join("metrics.json");
+    let mut metrics: Metrics = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    let evaluation = &mut metrics.evaluations[0];
+    (evaluation.beam, evaluation.beam_lp1, evaluation.recursive) = (None, None, None);
+    fs::write(&path, serde_json::to_string(&metrics).unwrap()).unwrap();
+    let page = page_of(&run);
+    assert!(page.contains("There is no beam search with probabilities in this evaluation"));
+    assert!(page.contains("There are no recursive proofs in this evaluation."));
+
+    metrics.evaluations[0].greedy = None;
+    fs::write(&path, serde_json::to_string(&metrics).unwrap()).unwrap();
+    assert!(page_of(&run).contains("There is no greedy evaluation of this run"));
+
+    fs::remove_file(&path).unwrap();
+    assert!(page_of(&run).contains("This run has not been evaluated"));
+
+    fs::write(&path, "{}").unwrap();
+    fs::remove_file(run.join("config.toml")).unwrap();
+    assert!(page_of(&run).contains("There is no config.toml in this run."));
+}
+
+#[test]
+fn damaged_predictions_do_not_break_the_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    Fake::default().write(&run);
+    fs::write(
+        run.join("predictions/medium_coeff-1/greedy.jsonl"),
+        "{\"proof\":\"a\"}\n",
+    )
+    .unwrap();
+    assert!(page_of(&run).contains("greedy.jsonl line 1: missing field `step`"));
+}
+
+/// A finished training run that `polystep eval` has not seen: its metrics.json has training's own test only.
+#[test]
+fn training_alone_is_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let share = |n: u64| serde_json::json!({"right": n, "total": 1000, "share": n as f64 / 1000.0, "lo": 0.9, "hi": 1.0});
+    let document = serde_json::json!({
+        "version": "0.1.0", "commit": "abc", "device": "cpu", "recipe": "fast", "seed": 7, "parameters": 1000, "steps": 10,
+        "examples": 2560, "seconds": 1.5, "test": {"full_proof": share(972), "stepwise": share(991)}
+    });
+    fs::write(folder.path().join("metrics.json"), document.to_string()).unwrap();
+    assert!(page_of(folder.path()).contains("97.20 % of proofs, 99.10 % of steps."));
+    // Adding an evaluation keeps what stands there, once.
+    let metrics: Metrics = serde_json::from_value(document).unwrap();
+    let again = serde_json::to_string(&metrics).unwrap();
+    assert_eq!(
+        (
+            again.matches("\"seed\"").count(),
+            again.matches("\"test\"").count()
+        ),
+        (1, 1)
+    );
+    assert!(again.contains("\"steps\":10"));
+}
+
+#[test]
+fn text_from_a_model_is_never_markup() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    Fake::default().write(&run);
+    let path = run.join("predictions/medium_coeff-1/greedy.jsonl");
+    let line = r#"{"proof":"<b>p","step":0,"kind":"sumstep","input":"(1)+(2)","target":"3","beams":[{"output":"<script>alert(1)</script>","logprob":-1.0}]}"#;
+    fs::write(path, line).unwrap();
+    let page = page_of(&run);
+    assert!(!page.contains("<script>alert") && page.contains("&lt;script&gt;alert"));
+    assert!(!page.contains("<b>p"));
+}
+
+#[test]
+fn the_tables_for_other_documents() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = Fake::default().write(&folder.path().join("plain_coarse"));
+    let out = folder.path().join("report.html");
+    let files = report::write(&[run], &out).unwrap();
+    let read = |i: usize| fs::read_to_string(&files[i]).unwrap();
+    insta::assert_snapshot!("markdown", read(1));
+    insta::assert_snapshot!("latex", read(2));
+    let left: Vec<_> = fs::read_dir(folder.path())
+        .unwrap()
+        .map(|e| e.unwrap().file_name().into_string().unwrap())
+        .collect();
+    assert!(left.iter().all(|name| !name.ends_with(".tmp")), "{left:?}");
+    let nowhere = report::write(&[], &folder.path().join("no/such/report.html"))
+        .unwrap_err()
+        .to_string();
+    assert!(nowhere.starts_with("cannot write "), "{nowhere}");
+}
