@@ -31,7 +31,7 @@
 //!
 //! The modules in the order of the data flow: [`monomial`], [`poly`], [`expr`] and [`notation`] are the algebra and its
 //! language; [`space`], [`stream`] and [`sample`] draw polynomials; [`proof`] simplifies them; [`task`], [`token`] and
-//! [`examples`] turn proofs into tokens; [`sets`] and [`guard`] keep training and testing apart; [`judge`], [`check`] and
+//! [`examples`] turn proofs into tokens; [`sets`] and [`guard`] keep training and testing apart; [`mod@judge`], [`check`] and
 //! [`audit`] say what is right; [`record`] is what files hold; [`collision`] estimates how large a space is.
 
 mod basis;

@@ -104,13 +104,19 @@ impl Stream {
         }
         // Both are at most 2^32; a product of 2^64 wraps to 0, and less one is large as it should be.
         if self.used.wrapping_mul(n).wrapping_sub(1) >= SPENT {
-            self.fraction = self.rng.next_u64();
-            self.used = 1;
+            self.renew();
         }
         self.used *= n;
         let wide = u128::from(self.fraction) * u128::from(n);
         self.fraction = wide as u64;
         (wide >> 64) as u64
+    }
+
+    /// Reads the next word. Out of line, so that the many places that draw stay small.
+    #[inline(never)]
+    fn renew(&mut self) {
+        self.fraction = self.rng.next_u64();
+        self.used = 1;
     }
 
     /// A uniform integer in lo..=hi.
