@@ -5,6 +5,7 @@
 
 pub mod checkpoint;
 pub mod config;
+pub mod curriculum;
 pub mod decode;
 mod error;
 pub mod export;

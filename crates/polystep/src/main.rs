@@ -15,12 +15,14 @@ mod failure;
 mod generate;
 mod inspect;
 mod interrupt;
+mod neural;
 mod output;
 mod paper;
 mod parquet;
 mod progress;
 mod prove;
 mod quickstart;
+mod report;
 mod table;
 mod train;
 mod train_display;
@@ -62,6 +64,8 @@ enum Command {
     Train(train::Args),
     /// Decode the fixed test sets with a trained model and report every number of the paper
     Eval(eval::Args),
+    /// One page about one run or several: curves, the paper's table, errors, calibration, failures
+    Report(report::Args),
     /// Write a trained model as a Hugging Face folder
     Export(export::Args),
     /// See which devices and libraries there are, and whether they compute rightly
@@ -82,6 +86,7 @@ fn main() -> ExitCode {
         Command::Estimate(args) => estimate::run(args),
         Command::Train(args) => train::run(args),
         Command::Eval(args) => eval::run(args),
+        Command::Report(args) => report::run(args),
         Command::Export(args) => export::run(args),
         Command::Doctor(args) => doctor::run(args),
         Command::Bench(args) => bench::run(args),

@@ -2,17 +2,20 @@
 //! state with the operand of the next step underlined. Everything else (records, LaTeX) is for programs and papers.
 
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 use polystep_core::proof::Operand;
 use polystep_core::{
-    Factor, Notation, Product, Proof, ProofRecord, Setting, State, Step, StepKind, StepRecord,
-    Style, notation, token,
+    Factor, Notation, Product, Proof, ProofRecord, Setting, State, Step, StepKind, StepRecord, Style, notation, token,
 };
 
-use crate::args::WritingArgs;
+use crate::args::{ThreadArgs, WritingArgs};
+use crate::device::Device;
 use crate::failure::{Result, bad_input, bad_text};
+use crate::neural;
 use crate::output::Output;
+use crate::trained::Trained;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -20,6 +23,7 @@ Examples:
   polystep prove '2*(x+1)*(x+3) + x' --granularity fine
   polystep prove '(x+1)*(x+2)' --setting calculator
   polystep prove '(x+1)*(x+2)' --latex
+  polystep prove '(2*x)*(x+3)+(x+1)*(4)' --model runs/fast --alternatives
 
 You may type spaces, x_1, x and y for x1 and x2, ** for ^, and leave out parentheses around single terms.";
 
@@ -38,35 +42,40 @@ pub struct Args {
     /// Print the proof as a LaTeX align environment
     #[arg(long)]
     latex: bool,
+    /// Let a trained model prove it, every step checked: the folder of a run; its task decides how steps are written
+    #[arg(long, value_name = "RUN", conflicts_with = "latex")]
+    model: Option<PathBuf>,
+    /// With --model: how sure the model is of each step, and what else it would have written
+    #[arg(long, requires = "model")]
+    alternatives: bool,
+    /// With --model: where to compute
+    #[arg(long, value_enum, default_value_t = Device::Cpu)]
+    device: Device,
+    #[command(flatten)]
+    threads: ThreadArgs,
 }
 
 /// Proves one expression.
 pub fn run(args: Args) -> Result<()> {
-    let Args {
-        expression,
-        writing,
-        json,
-        latex,
-    } = args;
-    let style = writing.style();
+    let Args { expression, writing, json, latex, model, alternatives, device, threads } = args;
+    let trained = model.as_deref().map(Trained::open).transpose()?;
+    let style = trained.as_ref().map_or(writing.style(), |t| t.task.style);
     match writing.setting {
         Setting::Arithmetic => {
-            return Err(bad_input(
-                "the arithmetic setting has no polynomials: nothing to prove",
-            ));
+            return Err(bad_input("the arithmetic setting has no polynomials: nothing to prove"));
         }
         Setting::Annotated if writing.notation == Notation::Prefix => {
             return Err(bad_input("annotated proofs are written in infix only"));
         }
         _ => {}
     }
-    let typed_in = if expression.contains("INT+") {
-        Notation::Prefix
-    } else {
-        Notation::Infix
-    };
+    let typed_in = if expression.contains("INT+") { Notation::Prefix } else { Notation::Infix };
     let start = notation::parse(&expression, typed_in, style)
         .map_err(|e| bad_text("", &expression, e.span.clone(), &e, "here"))?;
+    if let Some(trained) = trained {
+        let options = neural::Options { alternatives, json };
+        return print(&neural::prove(&trained, &start, device, threads.count(), &options)?);
+    }
     let proof = Proof::of(&start, writing.granularity, style).map_err(bad_input)?;
     let text = if json {
         record(&proof, &writing)?
@@ -75,6 +84,10 @@ pub fn run(args: Args) -> Result<()> {
     } else {
         for_people(&proof, &writing)
     };
+    print(&text)
+}
+
+fn print(text: &str) -> Result<()> {
     let mut out = Output::create(None)?;
     std::io::Write::write_all(&mut out, text.as_bytes())?;
     out.finish()
@@ -98,24 +111,13 @@ fn stepwise(proof: &Proof, writing: &WritingArgs) -> String {
         let span = step.span(notation, style);
         let _ = writeln!(text, "{:width$}  {}", format!("P{i}"), print(&step.before));
         let marked = format!("{}{}", " ".repeat(span.start), "~".repeat(span.len()));
-        let _ = writeln!(
-            text,
-            "{:width$}  {marked} {}: {}",
-            "",
-            step.kind,
-            what(step)
-        );
+        let _ = writeln!(text, "{:width$}  {marked} {}: {}", "", step.kind, what(step));
         if writing.setting == Setting::Calculator {
             let open = notation::print_open(&step.after, &step.open, notation, style);
             let _ = writeln!(text, "{:width$}  {open}", "=");
         }
     }
-    let _ = writeln!(
-        text,
-        "{:width$}  {}",
-        format!("P{}", proof.steps.len()),
-        print(proof.end())
-    );
+    let _ = writeln!(text, "{:width$}  {}", format!("P{}", proof.steps.len()), print(proof.end()));
     let _ = writeln!(text, "{:width$}  {}", "", summary(proof));
     text
 }
@@ -148,9 +150,7 @@ fn what(step: &Step) -> String {
             format!("multiply out product {}", r.start + 1)
         }
         (StepKind::Mulstep, _) => "multiply the two leftmost factors".into(),
-        (_, Operand::Products(r)) if r.len() < step.before.products().len() => {
-            "add the two leftmost products".into()
-        }
+        (_, Operand::Products(r)) if r.len() < step.before.products().len() => "add the two leftmost products".into(),
         _ => "add the products".into(),
     }
 }
@@ -169,12 +169,7 @@ fn summary(proof: &Proof) -> String {
 }
 
 fn record(proof: &Proof, writing: &WritingArgs) -> Result<String> {
-    let WritingArgs {
-        setting,
-        granularity,
-        notation,
-        ..
-    } = *writing;
+    let WritingArgs { setting, granularity, notation, .. } = *writing;
     let style = writing.style();
     let print = |state| notation::print(state, notation, style);
     let lines = proof.lines(setting, notation, style);
@@ -190,10 +185,7 @@ fn record(proof: &Proof, writing: &WritingArgs) -> Result<String> {
         style,
         start: print(&proof.start),
         end: print(proof.end()),
-        steps: lines
-            .iter()
-            .map(|line| StepRecord::new(line, notation))
-            .collect(),
+        steps: lines.iter().map(|line| StepRecord::new(line, notation)).collect(),
     };
     Ok(serde_json::to_string(&record).map_err(anyhow::Error::from)? + "\n")
 }
@@ -202,19 +194,11 @@ fn in_latex(proof: &Proof, style: Style) -> String {
     let mut text = String::from("\\begin{align*}\n");
     for (i, step) in proof.steps.iter().enumerate() {
         let head = if i == 0 { "P_0 &= " } else { "    &= " };
-        let _ = writeln!(
-            text,
-            "{head}{} && (P_{{{i}}}) \\text{{ {}}} \\\\",
-            underlined(step, style),
-            step.kind
-        );
+        let _ = writeln!(text, "{head}{} && (P_{{{i}}}) \\text{{ {}}} \\\\", underlined(step, style), step.kind);
     }
     let (n, end) = (proof.steps.len(), notation::latex(proof.end(), style));
     let head = if n == 0 { "P_0 &= " } else { "    &= " };
-    let _ = writeln!(
-        text,
-        "{head}{end} && (P_{{{n}}}) \\text{{ endpoint}}\n\\end{{align*}}"
-    );
+    let _ = writeln!(text, "{head}{end} && (P_{{{n}}}) \\text{{ endpoint}}\n\\end{{align*}}");
     text
 }
 
@@ -223,54 +207,24 @@ fn underlined(step: &Step, style: Style) -> String {
     let products = step.before.products();
     let sum = |part: &[Product]| notation::latex(&State::Sum(part.to_vec()), style);
     let underline = |part: String| format!("\\underline{{{part}}}");
-    let join = |parts: Vec<String>, with: &str| {
-        parts
-            .into_iter()
-            .filter(|p| !p.is_empty())
-            .collect::<Vec<_>>()
-            .join(with)
-    };
+    let join =
+        |parts: Vec<String>, with: &str| parts.into_iter().filter(|p| !p.is_empty()).collect::<Vec<_>>().join(with);
     let (range, middle) = match &step.operand {
         Operand::Products(range) => (range.clone(), underline(sum(&products[range.clone()]))),
         Operand::Factors { product, factors } => {
             let all = &products[*product].0;
             let some = |part: &[Factor]| {
-                if part.is_empty() {
-                    String::new()
-                } else {
-                    sum(&[Product(part.to_vec())])
-                }
+                if part.is_empty() { String::new() } else { sum(&[Product(part.to_vec())]) }
             };
-            let parts = vec![
-                some(&all[..factors.start]),
-                underline(some(&all[factors.clone()])),
-                some(&all[factors.end..]),
-            ];
+            let parts =
+                vec![some(&all[..factors.start]), underline(some(&all[factors.clone()])), some(&all[factors.end..])];
             (*product..product + 1, join(parts, " "))
         }
         // A term is underlined with its factor: half a parenthesis cannot be.
-        Operand::Terms {
-            product, factor, ..
-        } => {
-            let whole = Operand::Factors {
-                product: *product,
-                factors: *factor..factor + 1,
-            };
-            return underlined(
-                &Step {
-                    operand: whole,
-                    ..step.clone()
-                },
-                style,
-            );
+        Operand::Terms { product, factor, .. } => {
+            let whole = Operand::Factors { product: *product, factors: *factor..factor + 1 };
+            return underlined(&Step { operand: whole, ..step.clone() }, style);
         }
     };
-    join(
-        vec![
-            sum(&products[..range.start]),
-            middle,
-            sum(&products[range.end..]),
-        ],
-        " + ",
-    )
+    join(vec![sum(&products[..range.start]), middle, sum(&products[range.end..])], " + ")
 }

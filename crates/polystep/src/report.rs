@@ -1,0 +1,42 @@
+//! `polystep report`: one self-contained page about one run, or several side by side.
+
+use std::path::PathBuf;
+
+use clap::Args as ClapArgs;
+use polystep_study::{RunFolder, report};
+
+use crate::failure::{Result, bad_input};
+use crate::say;
+
+const EXAMPLES: &str = "\
+Examples:
+  polystep report runs/fast
+  polystep report runs/infix runs/prefix --out compare.html
+  polystep report runs/seed1 runs/seed2 runs/seed3 --out seeds.html";
+
+/// Flags of `polystep report`.
+#[derive(ClapArgs, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The folders of runs; several are compared
+    #[arg(value_name = "RUN", required = true)]
+    runs: Vec<PathBuf>,
+    /// The page to write; the tables stand beside it with the endings .md and .tex [default: RUN/report.html]
+    #[arg(long, value_name = "FILE.html")]
+    out: Option<PathBuf>,
+}
+
+/// Writes the page.
+pub fn run(args: Args) -> Result<()> {
+    let out = match (&args.out, &args.runs[..]) {
+        (Some(out), _) => out.clone(),
+        (None, [run]) => run.join("report.html"),
+        (None, _) => PathBuf::from("report.html"),
+    };
+    let runs = args.runs.iter().map(|run| RunFolder::open(run).map_err(bad_input)).collect::<Result<Vec<_>>>()?;
+    let files = report::write(&runs, &out).map_err(bad_input)?;
+    for file in files {
+        say!("{}", file.display())?;
+    }
+    Ok(())
+}
