@@ -2,7 +2,7 @@
 
 use polystep_engine::cpu::Cpu;
 use polystep_engine::optest::{self, Case};
-use polystep_engine::{Activation, Executor, Op};
+use polystep_engine::{Activation, Op};
 
 fn outputs(case: &Case) -> Vec<(String, Vec<f32>)> {
     let mut cpu = Cpu::new(vec![case.program.clone()], case.limits, 2).unwrap();

@@ -6,7 +6,8 @@
 #![allow(unsafe_code)] // tasks write disjoint rows and columns of the same slots
 
 use super::gemm::{Mat, Plus, product};
-use super::math::{exp, max, sum};
+use super::simd::Part;
+use super::math::{LANES, exp, max, sum};
 use crate::Packed;
 use rayon::prelude::*;
 use std::cell::RefCell;
@@ -51,6 +52,12 @@ impl Shape<'_> {
         if self.causal { keys.min(last) } else { keys }
     }
 
+    /// What a causal mask leaves of the scores of the queries from `first` on, of a product over keys, and of one over queries.
+    fn parts(&self, first: usize) -> [Part; 3] {
+        let first = first as isize;
+        if self.causal { [Part::Lower(first), Part::Until(first), Part::From(-first)] } else { [Part::Full; 3] }
+    }
+
     fn scale(&self) -> f32 {
         1.0 / (self.head_dim as f32).sqrt()
     }
@@ -77,20 +84,21 @@ pub unsafe fn forward(shape: Shape, q: Mat, k: Mat, v: Mat, out: Mat, lse: Mat) 
         let (q, out) = (q.at(q0, head * dim), out.at(q0, head * dim));
         let (k, v) = (k.at(k0, head * dim), v.at(k0, head * dim));
         let lse = lse.at(q0, head);
-        with_scores(BLOCK * keys, |scores| {
+        with_scores(BLOCK * keys.next_multiple_of(LANES), |scores| {
             for first in (0..queries).step_by(BLOCK) {
                 let rows = BLOCK.min(queries - first);
                 let width = shape.seen(first + rows, keys);
-                let s = Mat::rows(scores, width, 0);
+                let pitch = width.next_multiple_of(LANES);
+                let (s, [part, over_keys, _]) = (Mat::rows(scores, pitch, 0), shape.parts(first));
                 // SAFETY: rows of this sequence and columns of this head, which belong to this task alone.
                 unsafe {
-                    product(rows, width, dim, s, Plus::Nothing, q.at(first, 0), k.t());
+                    product((rows, width, dim), s, Plus::Nothing, q.at(first, 0), k.t(), part, None);
                 }
                 let mut factors = [0f32; BLOCK];
                 for r in 0..rows {
-                    let row = &mut scores[r * width..(r + 1) * width];
-                    let (row, rest) = row.split_at_mut(shape.seen(first + r + 1, keys));
-                    rest.fill(0.0);
+                    // Whole vectors: what may not be seen counts as exp(−∞).
+                    let row = &mut scores[r * pitch..(r + 1) * pitch];
+                    row[shape.seen(first + r + 1, keys)..].fill(f32::NEG_INFINITY);
                     let top = max(row) * scale;
                     row.iter_mut().for_each(|x| *x = exp(x.mul_add(scale, -top)));
                     let total = sum(row.len(), |i| row[i]);
@@ -100,7 +108,7 @@ pub unsafe fn forward(shape: Shape, q: Mat, k: Mat, v: Mat, out: Mat, lse: Mat) 
                 }
                 // SAFETY: as above.
                 unsafe {
-                    product(rows, dim, width, out.at(first, 0), Plus::Nothing, s, v);
+                    product((rows, dim, width), out.at(first, 0), Plus::Nothing, s, v, over_keys, None);
                     for (r, factor) in factors.iter().enumerate().take(rows) {
                         let row = std::slice::from_raw_parts_mut(out.at(first + r, 0).start, dim);
                         row.iter_mut().for_each(|x| *x *= factor);
@@ -152,26 +160,26 @@ pub unsafe fn backward(shape: Shape, saved: Saved, dq: Mat, dk: Mat, dv: Mat) {
                 }
             }
         }
-        with_scores(2 * BLOCK * keys, |scores| {
-            let (p, ds) = scores.split_at_mut(BLOCK * keys);
+        let room = BLOCK * keys.next_multiple_of(LANES);
+        with_scores(2 * room, |scores| {
+            let (p, ds) = scores.split_at_mut(room);
             for first in (0..queries).step_by(BLOCK).rev() {
                 let rows = BLOCK.min(queries - first);
                 let width = shape.seen(first + rows, keys);
                 let plus = if first + BLOCK < queries { Plus::C } else { Plus::Nothing };
-                let (pm, dsm) = (Mat::rows(p, width, 0), Mat::rows(ds, width, 0));
+                let pitch = width.next_multiple_of(LANES);
+                let (pm, dsm) = (Mat::rows(p, pitch, 0), Mat::rows(ds, pitch, 0));
+                let [part, over_keys, over_queries] = shape.parts(first);
                 let (q, dout) = (q.at(first, 0), dout.at(first, 0));
                 // SAFETY: as above; p and ds belong to this thread.
                 unsafe {
-                    product(rows, width, dim, pm, Plus::Nothing, q, k.t());
-                    product(rows, width, dim, dsm, Plus::Nothing, dout, v.t());
+                    product((rows, width, dim), pm, Plus::Nothing, q, k.t(), part, None);
+                    product((rows, width, dim), dsm, Plus::Nothing, dout, v.t(), part, None);
                 }
                 for r in 0..rows {
                     let seen = shape.seen(first + r + 1, keys);
-                    let (p, ds) = (
-                        &mut p[r * width..(r + 1) * width],
-                        &mut ds[r * width..(r + 1) * width],
-                    );
-                    p[seen..].fill(0.0);
+                    let (p, ds) = (&mut p[r * pitch..(r + 1) * pitch], &mut ds[r * pitch..(r + 1) * pitch]);
+                    p[seen..].fill(f32::NEG_INFINITY);
                     ds[seen..].fill(0.0);
                     // SAFETY: as above; these are only read.
                     let (lse, out, dout) = unsafe {
@@ -182,16 +190,16 @@ pub unsafe fn backward(shape: Shape, saved: Saved, dq: Mat, dk: Mat, dv: Mat) {
                         )
                     };
                     let mean = sum(dim, |i| out[i] * dout[i]);
-                    for (p, ds) in p[..seen].iter_mut().zip(&mut ds[..seen]) {
+                    for (p, ds) in p.iter_mut().zip(ds) {
                         *p = exp(p.mul_add(scale, -lse));
                         *ds = *p * (*ds - mean) * scale;
                     }
                 }
                 // SAFETY: as above.
                 unsafe {
-                    product(rows, dim, width, dq.at(first, 0), Plus::Nothing, dsm, k);
-                    product(width, dim, rows, dv, plus, pm.t(), dout);
-                    product(width, dim, rows, dk, plus, dsm.t(), q);
+                    product((rows, dim, width), dq.at(first, 0), Plus::Nothing, dsm, k, over_keys, None);
+                    product((width, dim, rows), dv, plus, pm.t(), dout, over_queries, None);
+                    product((width, dim, rows), dk, plus, dsm.t(), q, over_queries, None);
                 }
             }
         });

@@ -5,8 +5,8 @@
 #![allow(unsafe_code)] // strided matrices by pointer, shared between threads
 
 use super::Buffer;
-use super::pack::{a_len, pack_a, pack_panel, panel_len};
-use super::simd::{Ahead, Block, DEPTH, Machine, Start};
+use super::pack::{a_len, pack_a, pack_panel, panel_len, row_sums};
+use super::simd::{Ahead, Block, DEPTH, Machine, Part, Start};
 use rayon::prelude::*;
 use std::cell::RefCell;
 
@@ -98,16 +98,25 @@ thread_local! {
 }
 
 /// Rows of A that are packed at a time: with a panel of B they stay in the second cache.
-const A_ROWS: usize = 96;
+const A_ROWS: usize = 48;
 
 /// Columns of C per task of [`tall`]; also bounds the packed B of [`product`].
 const B_COLS: usize = 256;
 
-/// `c = a·b` (m×k times k×n) on this thread, with what `plus` says. Columns of c are neighbours.
+/// `c = a·b` (m×k times k×n) on this thread, with what `plus` says; only the `part` of it that is needed. Columns of c are
+/// neighbours. `sums`, if given, receives the sum of each row of a.
 ///
 /// # Safety
 /// Every element of the three matrices lies in memory that lives during the call; nobody else touches c.
-pub unsafe fn product(m: usize, n: usize, k: usize, c: Mat, plus: Plus, a: Mat, b: Mat) {
+pub unsafe fn product(
+    (m, n, k): (usize, usize, usize),
+    c: Mat,
+    plus: Plus,
+    a: Mat,
+    b: Mat,
+    part: Part,
+    mut sums: Option<&mut [f32]>,
+) {
     debug_assert!(c.col == 1);
     let machine = Machine::here();
     PACKED.with_borrow_mut(|(packed_a, packed_b)| {
@@ -128,6 +137,13 @@ pub unsafe fn product(m: usize, n: usize, k: usize, c: Mat, plus: Plus, a: Mat, 
                     // SAFETY: inside a, b and c by the caller's promise.
                     unsafe {
                         let panels = pack_a(machine, rows, depth, a.at(top, p), packed_a);
+                        if let Some(sums) = sums.as_deref_mut().filter(|_| left == 0) {
+                            let sums = &mut sums[top..top + rows];
+                            if block == 0 {
+                                sums.fill(0.0);
+                            }
+                            row_sums(machine, panels, depth, packed_a, sums);
+                        }
                         machine.block(Block {
                             rows,
                             cols,
@@ -139,6 +155,10 @@ pub unsafe fn product(m: usize, n: usize, k: usize, c: Mat, plus: Plus, a: Mat, 
                             c: c.at(top, left).start,
                             ldc: c.row,
                             start: plus.start(block, left),
+                            part: match part {
+                                Part::Lower(_) => part.at(top, left),
+                                _ => part.at(top, p),
+                            },
                             ahead: if next == 0 {
                                 [Ahead::NOTHING; 2]
                             } else {
@@ -214,6 +234,7 @@ pub unsafe fn wide(
                         c: c.at(first, 0).start,
                         ldc: c.row,
                         start: plus.start(block, 0),
+                        part: Part::Full,
                         ahead: [
                             if p + depth < k {
                                 a.at(first, p + depth).ahead(rows, DEPTH.min(k - p - depth))
@@ -238,14 +259,26 @@ pub unsafe fn wide(
     }
 }
 
-/// `c = a·b` with a long k (a weight gradient: k is the batch's tokens): tasks take tiles of c.
+/// `c = a·b` with a long k (a weight gradient: k is the batch's tokens): tasks take tiles of c. `sums`, if given, receives the
+/// sum of each row of a (the gradient of a bias).
 ///
 /// # Safety
 /// As [`product`].
-pub unsafe fn tall((m, n, k): (usize, usize, usize), c: Mat, plus: Plus, a: Mat, b: Mat) {
+pub unsafe fn tall(
+    (m, n, k): (usize, usize, usize),
+    c: Mat,
+    plus: Plus,
+    a: Mat,
+    b: Mat,
+    sums: Option<&mut [f32]>,
+) {
+    let sums = sums.map(|sums| {
+        assert!(sums.len() == m);
+        Mat::rows(sums, 1, 0)
+    });
     let across = n.div_ceil(B_COLS);
     let threads = if m * n * k > WORTH_A_THREAD { rayon::current_num_threads() } else { 1 };
-    let height = m.div_ceil(threads.div_ceil(across)).clamp(24, 4 * A_ROWS).next_multiple_of(12);
+    let height = m.div_ceil(threads.div_ceil(across)).clamp(24, 8 * A_ROWS).next_multiple_of(12);
     let task = |i: usize| {
         let (top, left) = (i / across * height, i % across * B_COLS);
         let (rows, cols) = (height.min(m - top), B_COLS.min(n - left));
@@ -253,8 +286,11 @@ pub unsafe fn tall((m, n, k): (usize, usize, usize), c: Mat, plus: Plus, a: Mat,
             Plus::Row(row) => Plus::Row(&row[left..]),
             other => other,
         };
-        // SAFETY: the caller's promise; tiles of c do not meet.
-        unsafe { product(rows, cols, k, c.at(top, left), plus, a.at(top, 0), b.at(0, left)) };
+        // SAFETY: the caller's promise; tiles of c do not meet, nor do rows of the sums, which go with the first tile of a row.
+        unsafe {
+            let sums = sums.filter(|_| left == 0).map(|s| std::slice::from_raw_parts_mut(s.at(top, 0).start, rows));
+            product((rows, cols, k), c.at(top, left), plus, a.at(top, 0), b.at(0, left), Part::Full, sums)
+        };
     };
     let tasks = m.div_ceil(height) * across;
     if threads > 1 {
@@ -268,6 +304,34 @@ pub unsafe fn tall((m, n, k): (usize, usize, usize), c: Mat, plus: Plus, a: Mat,
 mod tests {
     use super::*;
 
+    /// Zeros where the mask is, and what is not needed may be anything.
+    #[test]
+    fn parts_of_a_causal_product() {
+        let (m, n, k) = (70, 90, 300);
+        for offset in [-5isize, 0, 20, 250] {
+            let masked = |part: Part, i: usize, p: usize| match part {
+                Part::Until(o) => p as isize > i as isize + o,
+                Part::From(o) => (p as isize) < i as isize + o,
+                _ => false,
+            };
+            for part in [Part::Lower(offset), Part::Until(offset), Part::From(offset)] {
+                let (mut a, b) = (numbers(m * k, 1), numbers(k * n, 2));
+                (0..m * k).filter(|&i| masked(part, i / k, i % k)).for_each(|i| a[i] = 0.0);
+                let mut c = vec![7.0; m * n];
+                let to = Mat::rows(&mut c, n, 0);
+                // SAFETY: the matrices are as large as they say.
+                unsafe { product((m, n, k), to, Plus::Nothing, Mat::of(&a, k, 0), Mat::of(&b, n, 0), part, None) };
+                for (i, j) in (0..m).flat_map(|i| (0..n).map(move |j| (i, j))) {
+                    if matches!(part, Part::Lower(o) if j as isize > i as isize + o) {
+                        continue;
+                    }
+                    let want = (0..k).map(|p| a[i * k + p] * b[p * n + j]).sum::<f32>();
+                    assert_eq!(c[i * n + j], want, "{offset}: row {i}, column {j}");
+                }
+            }
+        }
+    }
+
     fn numbers(n: usize, seed: u32) -> Vec<f32> {
         (0..n as u32).map(|i| (crate::philox::philox([i, seed, 0, 0], 1)[0] % 17) as f32 - 8.0).collect()
     }
@@ -277,6 +341,7 @@ mod tests {
     fn every_layout_and_edge() {
         for (m, n, k) in [(1, 1, 1), (12, 32, 7), (13, 33, 256), (97, 70, 300), (5, 300, 513), (200, 31, 64), (3, 5, 0)] {
             let (a, b, c0, row) = (numbers(m * k, 1), numbers(k * n, 2), numbers(m * n, 3), numbers(n, 4));
+            let a_rows = &a;
             let dot = |i: usize, j: usize| (0..k).map(|p| a[i * k + p] * b[p * n + j]).sum::<f32>();
             let at: Vec<f32> = (0..k * m).map(|i| a[i % m * k + i / m]).collect();
             let bt: Vec<f32> = (0..n * k).map(|i| b[i % k * n + i / k]).collect();
@@ -288,15 +353,18 @@ mod tests {
                         if k == 0 && how == 1 {
                             continue; // a linear layer has inputs
                         }
-                        let mut c = c0.clone();
+                        let (mut c, mut sums) = (c0.clone(), vec![9.0; m]);
                         let to = Mat::rows(&mut c, n, 0);
                         // SAFETY: the matrices are as large as they say.
                         unsafe {
                             match how {
-                                0 => product(m, n, k, to, plus, a, b),
+                                0 => product((m, n, k), to, plus, a, b, Part::Full, Some(&mut sums)),
                                 1 => wide((m, n, k), to, plus, a, b, &mut Buffer::default(), |_, _| ()),
-                                _ => tall((m, n, k), to, plus, a, b),
+                                _ => tall((m, n, k), to, plus, a, b, Some(&mut sums)),
                             }
+                        }
+                        for (i, sum) in sums.iter().enumerate().filter(|_| how != 1) {
+                            assert_eq!(*sum, (0..k).map(|p| a_rows[i * k + p]).sum::<f32>());
                         }
                         for i in 0..m * n {
                             let before = match plus {

@@ -3,7 +3,6 @@
 
 use super::Buffer;
 use super::gemm::{Cols, ColsMut, Mat, Plus, tall, wide};
-use super::rows::{Per, add_up, for_blocks};
 
 fn fits(len: usize, rows: usize, stride: usize, col: usize, width: usize) {
     assert!(rows * stride <= len && col + width <= stride, "a view leaves its slot");
@@ -46,8 +45,15 @@ pub fn input_gradient(
     unsafe { wide((rows, inp, out), to, Plus::Nothing, dy, w, scratch, |_, _| ()) };
 }
 
-/// `dw = dyᵀ·x`, or `dw += dyᵀ·x`.
-pub fn weight_gradient(rows: usize, dy: &Cols, x: Cols, (out, inp): (usize, usize), dw: &mut [f32], add: bool) {
+/// `dw = dyᵀ·x`, or `dw += dyᵀ·x`; `db = Σ rows of dy`.
+pub fn weight_gradient(
+    rows: usize,
+    dy: &Cols,
+    x: Cols,
+    (out, inp): (usize, usize),
+    (dw, add): (&mut [f32], bool),
+    db: Option<&mut [f32]>,
+) {
     fits(dy.data.len(), rows, dy.stride, dy.col, out);
     fits(x.data.len(), rows, x.stride, x.col, inp);
     assert!(dw.len() == out * inp);
@@ -55,23 +61,5 @@ pub fn weight_gradient(rows: usize, dy: &Cols, x: Cols, (out, inp): (usize, usiz
     let (dy, x) = (Mat::of(dy.data, dy.stride, dy.col).t(), Mat::of(x.data, x.stride, x.col));
     let plus = if add { Plus::C } else { Plus::Nothing };
     // SAFETY: checked above; dw is borrowed mutably.
-    unsafe { tall((out, inp, rows), to, plus, dy, x) };
-}
-
-/// Rows of one partial sum of the bias gradient.
-const BLOCK: usize = 64;
-
-/// `db = Σ rows of dy`.
-pub fn bias_gradient(rows: usize, dy: &Cols, db: &mut [f32], scratch: &mut Buffer) {
-    let out = db.len();
-    let partial = scratch.first(rows.div_ceil(BLOCK) * out);
-    for_blocks(rows, BLOCK, [(&mut *partial, Per::Block(out))], |first, [sum]| {
-        sum.fill(0.0);
-        for row in first..rows.min(first + BLOCK) {
-            for (s, dy) in sum.iter_mut().zip(&dy.data[row * dy.stride + dy.col..][..out]) {
-                *s += dy;
-            }
-        }
-    });
-    add_up(partial, db);
+    unsafe { tall((out, inp, rows), to, plus, dy, x, db) };
 }

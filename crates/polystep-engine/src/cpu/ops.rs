@@ -293,17 +293,14 @@ pub fn run(
             let (rows, shape) = (rows_of(dy.slot), (w.rows, w.cols));
             let mut grads = take(&mut memory.grads);
             let from = memory.cols(program, dy);
-            linear::weight_gradient(
-                rows,
-                &from,
-                memory.cols(program, x),
-                shape,
-                &mut grads[at(w)],
-                accumulate,
-            );
-            if let Some(b) = b {
-                linear::bias_gradient(rows, &from, &mut grads[at(b)], &mut scratch);
-            }
+            let (dw, db) = match b {
+                Some(b) => {
+                    let [dw, db] = grads_of(&mut grads, [w, b]);
+                    (dw, Some(db))
+                }
+                None => (&mut grads[at(w)], None),
+            };
+            linear::weight_gradient(rows, &from, memory.cols(program, x), shape, (dw, accumulate), db);
             memory.grads = grads;
             if let Some(dx) = dx {
                 let mut out = memory.take(dx.slot);

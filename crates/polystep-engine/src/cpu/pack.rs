@@ -38,8 +38,9 @@ pub unsafe fn pack_a(machine: Machine, rows: usize, k: usize, a: Mat, to: &mut [
                 (6, 1) if height == 6 => copy_rows::<6>(k, from.start, a.col, panel, 6),
                 _ => {
                     for p in 0..k {
+                        let (from, to) = (from.at(0, p), panel.add(p * height));
                         for r in 0..count {
-                            *panel.add(p * height + r) = *from.at(r, p).start;
+                            *to.add(r) = *from.start.add(r * a.row);
                         }
                     }
                 }
@@ -47,6 +48,30 @@ pub unsafe fn pack_a(machine: Machine, rows: usize, k: usize, a: Mat, to: &mut [
         }
     }
     Panels::KMajor
+}
+
+/// Adds the sum over k of each row of a packed A to `sums`.
+pub fn row_sums(machine: Machine, panels: Panels, k: usize, packed: &[f32], sums: &mut [f32]) {
+    let height = machine.rows();
+    match panels {
+        Panels::RowMajor => {
+            for (sum, row) in sums.iter_mut().zip(packed.chunks(PITCH)) {
+                *sum += row[..k].iter().sum::<f32>();
+            }
+        }
+        Panels::KMajor => {
+            for (sums, panel) in sums.chunks_mut(height).zip(packed.chunks(height * k.max(1))) {
+                // Twelve sums at once; those of rows that are not there are not used.
+                let mut lanes = [0f32; 12];
+                for column in panel[..height * k].chunks_exact(height) {
+                    for (lane, x) in lanes.iter_mut().zip(column) {
+                        *lane += x;
+                    }
+                }
+                sums.iter_mut().zip(lanes).for_each(|(sum, lane)| *sum += lane);
+            }
+        }
+    }
 }
 
 /// k rows of N neighbours each.
@@ -70,12 +95,17 @@ pub unsafe fn pack_panel(machine: Machine, k: usize, cols: usize, b: Mat, to: &m
     unsafe {
         match (b.col, cols) {
             (1, 32) => copy_rows::<32>(k, b.start, b.row, panel, width),
-            (1, 16) if width == 16 => copy_rows::<16>(k, b.start, b.row, panel, width),
+            // With 16 of 32 columns the second half is never read.
+            (1, 16) => copy_rows::<16>(k, b.start, b.row, panel, width),
             _ => {
                 if cols < width {
                     to[..k * width].fill(0.0);
                 }
-                if b.row == 1 {
+                if b.col == 1 {
+                    for p in 0..k {
+                        std::ptr::copy_nonoverlapping(b.at(p, 0).start, panel.add(p * width), cols);
+                    }
+                } else if b.row == 1 {
                     transpose(k, cols, b, panel, width);
                 } else {
                     for p in 0..k {

@@ -216,10 +216,10 @@ pub enum Start {
     Row(*const f32),
 }
 
-/// A tile of `M` rows and `cols` ≤ 2 vectors of columns of C. Element (r, p) of A is at `r·RS + p·PS`; row p of B is at
+/// A tile of `M` rows and `V` vectors of columns of C, of which `cols` are there. Element (r, p) of A is at `r·RS + p·PS`; row p of B is at
 /// `p·COLS` (padded to whole vectors).
 #[inline(always)]
-unsafe fn tile<S: Simd, const M: usize, const RS: usize, const PS: usize>(
+unsafe fn tile<S: Simd, const M: usize, const V: usize, const RS: usize, const PS: usize>(
     k: usize,
     a: *const f32,
     b: *const f32,
@@ -230,24 +230,28 @@ unsafe fn tile<S: Simd, const M: usize, const RS: usize, const PS: usize>(
 ) {
     // SAFETY: the caller of `block` answers for every element that is named here, and for the machine.
     unsafe {
-        let mut acc = [[S::zero(); 2]; M];
+        let mut acc = [[S::zero(); V]; M];
         for r in 0..M {
             // C is needed at the end; ask for it now.
             S::prefetch(c.wrapping_add(r * ldc));
-            S::prefetch(c.wrapping_add(r * ldc + S::COLS - 1));
+            S::prefetch(c.wrapping_add(r * ldc + V * S::LANES - 1));
         }
         let (mut a, mut b) = (a, b);
         for _ in 0..k {
-            let (b0, b1) = (S::load(b), S::load(b.add(S::LANES)));
-            for (r, [acc0, acc1]) in acc.iter_mut().enumerate() {
+            let mut columns = [S::zero(); V];
+            for (i, column) in columns.iter_mut().enumerate() {
+                *column = S::load(b.add(i * S::LANES));
+            }
+            for (r, acc) in acc.iter_mut().enumerate() {
                 let x = S::splat(a.add(r * RS));
-                *acc0 = S::fma(x, b0, *acc0);
-                *acc1 = S::fma(x, b1, *acc1);
+                for (acc, column) in acc.iter_mut().zip(columns) {
+                    *acc = S::fma(x, column, *acc);
+                }
             }
             a = a.add(PS);
             b = b.add(S::COLS);
         }
-        if cols == S::COLS {
+        if cols == V * S::LANES {
             for (r, acc) in acc.iter().enumerate() {
                 for (i, &v) in acc.iter().enumerate() {
                     let to = c.add(r * ldc + i * S::LANES);
@@ -262,8 +266,9 @@ unsafe fn tile<S: Simd, const M: usize, const RS: usize, const PS: usize>(
         } else {
             let mut row = [0f32; 32];
             for (r, acc) in acc.iter().enumerate() {
-                S::store(row.as_mut_ptr(), acc[0]);
-                S::store(row.as_mut_ptr().add(S::LANES), acc[1]);
+                for (i, &v) in acc.iter().enumerate() {
+                    S::store(row.as_mut_ptr().add(i * S::LANES), v);
+                }
                 for (j, &v) in row.iter().enumerate().take(cols) {
                     let to = c.add(r * ldc + j);
                     *to = match start {
@@ -293,7 +298,51 @@ pub const DEPTH: usize = 256;
 pub const PITCH: usize = DEPTH + 16;
 
 /// Columns of B that the second cache holds at depth [`DEPTH`], with room for the rest.
-const CHUNK: usize = 512;
+const CHUNK: usize = 256;
+
+/// The part of a product that a causal mask leaves. Row i and column j of C (or depth p of A) are counted from the block's
+/// own corner; the offset says how far the mask's diagonal is from it.
+#[derive(Clone, Copy)]
+pub enum Part {
+    /// All of it.
+    Full,
+    /// C is not needed where j > i + offset.
+    Lower(isize),
+    /// A is zero where p > i + offset.
+    Until(isize),
+    /// A is zero where p < i + offset.
+    From(isize),
+}
+
+impl Part {
+    /// The same part, seen from `rows` further down and `across` further right (in C or in A).
+    pub fn at(self, rows: usize, across: usize) -> Part {
+        let by = rows as isize - across as isize;
+        match self {
+            Part::Full => Part::Full,
+            Part::Lower(offset) => Part::Lower(offset + by),
+            Part::Until(offset) => Part::Until(offset + by),
+            Part::From(offset) => Part::From(offset + by),
+        }
+    }
+
+    /// The depths that rows `top .. top + rows` need.
+    #[inline(always)]
+    fn depths(self, top: usize, rows: usize, k: usize) -> (usize, usize) {
+        let clamp = |x: isize| x.clamp(0, k as isize) as usize;
+        match self {
+            Part::Full | Part::Lower(_) => (0, k),
+            Part::Until(offset) => (0, clamp((top + rows) as isize + offset)),
+            Part::From(offset) => (clamp(top as isize + offset), k),
+        }
+    }
+
+    /// Whether rows `top .. top + rows` need nothing from column `left` on.
+    #[inline(always)]
+    fn leaves_out(self, top: usize, rows: usize, left: usize) -> bool {
+        matches!(self, Part::Lower(offset) if left as isize >= (top + rows) as isize + offset)
+    }
+}
 
 /// Rows of numbers that will be needed next: asked for, line by line, while tiles are computed.
 #[derive(Clone, Copy)]
@@ -345,16 +394,19 @@ pub struct Block {
     pub c: *mut f32,
     pub ldc: usize,
     pub start: Start,
+    pub part: Part,
     /// Two regions that the next block will read.
     pub ahead: [Ahead; 2],
 }
 
 macro_rules! tiles {
-    ($s:ty, $pitch:expr, $it:ident, $rows:ident, $a:ident, $b:ident, $c:ident, $cols:ident, $start:ident, $($m:literal)*) => {
-        match ($rows, $it.panels) {
+    ($s:ty, $pitch:expr, $it:ident, $rows:ident, $k:ident, $a:ident, $b:ident, $c:ident, $cols:ident, $start:ident, $($m:literal)*) => {
+        match ($rows, $it.panels, $cols > <$s as Simd>::LANES) {
             $(
-                ($m, Panels::RowMajor) => tile::<$s, $m, PITCH, 1>($it.k, $a, $b, $c, $it.ldc, $cols, $start),
-                ($m, Panels::KMajor) => tile::<$s, $m, 1, $pitch>($it.k, $a, $b, $c, $it.ldc, $cols, $start),
+                ($m, Panels::RowMajor, true) => tile::<$s, $m, 2, PITCH, 1>($k, $a, $b, $c, $it.ldc, $cols, $start),
+                ($m, Panels::KMajor, true) => tile::<$s, $m, 2, 1, $pitch>($k, $a, $b, $c, $it.ldc, $cols, $start),
+                ($m, Panels::RowMajor, false) => tile::<$s, $m, 1, PITCH, 1>($k, $a, $b, $c, $it.ldc, $cols, $start),
+                ($m, Panels::KMajor, false) => tile::<$s, $m, 1, 1, $pitch>($k, $a, $b, $c, $it.ldc, $cols, $start),
             )*
             _ => unreachable!("a tile has at most ROWS rows"),
         }
@@ -374,24 +426,28 @@ macro_rules! block {
             for chunk in (0..it.cols).step_by(CHUNK) {
                 for (i, top) in (0..it.rows).step_by(ROWS).enumerate() {
                     let rows = ROWS.min(it.rows - top);
-                    let panel = match it.panels {
-                        Panels::RowMajor => ROWS * PITCH,
-                        Panels::KMajor => ROWS * it.k,
-                    };
-                    let a = it.a.wrapping_add(i * panel);
+                    let (from, to) = it.part.depths(top, rows, it.k);
+                    let k = to - from;
+                    let a = it.a.wrapping_add(match it.panels {
+                        Panels::RowMajor => i * ROWS * PITCH + from,
+                        Panels::KMajor => i * ROWS * it.k + ROWS * from,
+                    });
                     for left in (chunk..it.cols.min(chunk + CHUNK)).step_by(COLS) {
+                        if it.part.leaves_out(top, rows, left) {
+                            break;
+                        }
                         let cols = COLS.min(it.cols - left);
                         let start = match it.start {
                             Start::Row(row) => Start::Row(row.wrapping_add(left)),
                             other => other,
                         };
-                        let b = it.b.wrapping_add(left / COLS * it.b_next);
+                        let b = it.b.wrapping_add(left / COLS * it.b_next + from * COLS);
                         let c = it.c.wrapping_add(top * it.ldc + left);
                         // SAFETY: the caller answers for the packed panels and for C.
                         unsafe {
                             ahead[0].ask::<$s>(each[0]);
                             ahead[1].ask::<$s>(each[1]);
-                            tiles!($s, $pitch, it, rows, a, b, c, cols, start, $($m)*)
+                            tiles!($s, $pitch, it, rows, k, a, b, c, cols, start, $($m)*)
                         };
                     }
                 }
