@@ -56,8 +56,7 @@ pub struct Sure {
 impl Sure {
     /// Counts at a threshold.
     pub fn at(threshold: f64, answers: &[Answer]) -> Sure {
-        let count =
-            |keep: &dyn Fn(&Answer) -> bool| answers.iter().filter(|a| keep(a)).count() as u64;
+        let count = |keep: &dyn Fn(&Answer) -> bool| answers.iter().filter(|a| keep(a)).count() as u64;
         let sure = count(&|a| a.margin > threshold);
         let right = count(&|a| a.right);
         let sure_and_right = count(&|a| a.right && a.margin > threshold);
@@ -156,11 +155,7 @@ pub fn calibrate(answers: &[Answer], valid: Option<&[Answer]>) -> Calibration {
         auprc: ranking::auprc(&cuts),
         best: valid.and_then(|valid| {
             let (threshold, valid_f1) = best_threshold(valid)?;
-            Some(Best {
-                valid_steps: valid.len() as u64,
-                valid_f1,
-                test: Sure::at(threshold, answers),
-            })
+            Some(Best { valid_steps: valid.len() as u64, valid_f1, test: Sure::at(threshold, answers) })
         }),
         expected_error: (!reliability.is_empty()).then(|| reliability.iter().map(gap).sum()),
         curve: curve(&cuts),
@@ -169,13 +164,7 @@ pub fn calibrate(answers: &[Answer], valid: Option<&[Answer]>) -> Calibration {
 }
 
 fn cuts(answers: &[Answer]) -> Vec<Cut> {
-    let scored: Vec<_> = answers
-        .iter()
-        .map(|a| Scored {
-            right: a.right,
-            score: a.margin,
-        })
-        .collect();
+    let scored: Vec<_> = answers.iter().map(|a| Scored { right: a.right, score: a.margin }).collect();
     ranking::cuts(&scored)
 }
 
@@ -208,12 +197,7 @@ fn reliability(answers: &[Answer]) -> Vec<Bin> {
     let bin = |(i, (right, of, sum)): (usize, (u64, u64, f64))| {
         let right = Proportion::new(right, of)?;
         let from = 10.0 * i as f64;
-        Some(Bin {
-            from,
-            to: from + 10.0,
-            confidence: 100.0 * sum / of as f64,
-            right,
-        })
+        Some(Bin { from, to: from + 10.0, confidence: 100.0 * sum / of as f64, right })
     };
     tenths.into_iter().enumerate().filter_map(bin).collect()
 }
@@ -230,11 +214,7 @@ fn curve(cuts: &[Cut]) -> Vec<CurvePoint> {
     };
     let every = cuts.len().div_ceil(CURVE - 1).max(1);
     let last = cuts.len() - 1;
-    cuts.iter()
-        .enumerate()
-        .filter(|(i, _)| i % every == 0 || *i == last)
-        .map(|(_, cut)| point(cut))
-        .collect()
+    cuts.iter().enumerate().filter(|(i, _)| i % every == 0 || *i == last).map(|(_, cut)| point(cut)).collect()
 }
 
 #[cfg(test)]
@@ -244,13 +224,7 @@ mod tests {
     use super::*;
 
     fn answers(list: &[(bool, f64)]) -> Vec<Answer> {
-        list.iter()
-            .map(|&(right, margin)| Answer {
-                right,
-                margin,
-                logprob: -0.1,
-            })
-            .collect()
+        list.iter().map(|&(right, margin)| Answer { right, margin, logprob: -0.1 }).collect()
     }
 
     #[test]
@@ -287,26 +261,12 @@ mod tests {
     #[test]
     fn the_extremes_have_no_numbers_instead_of_wrong_ones() {
         let none = Sure::at(THRESHOLD, &answers(&[(true, 1.0), (false, 1.0)]));
-        assert_eq!(
-            (none.precision, none.recall.unwrap().percent, none.f1),
-            (None, 0.0, Some(0.0))
-        );
+        assert_eq!((none.precision, none.recall.unwrap().percent, none.f1), (None, 0.0, Some(0.0)));
         let wrong = Sure::at(THRESHOLD, &answers(&[(false, 9.0)]));
-        assert_eq!(
-            (wrong.precision.unwrap().percent, wrong.recall),
-            (0.0, None)
-        );
+        assert_eq!((wrong.precision.unwrap().percent, wrong.recall), (0.0, None));
         assert_eq!(best_threshold(&answers(&[(false, 9.0)])), None);
         let empty = calibrate(&[], Some(&[]));
-        assert_eq!(
-            (
-                empty.sure.sure_rate,
-                empty.auroc,
-                empty.best,
-                empty.expected_error
-            ),
-            (None, None, None, None)
-        );
+        assert_eq!((empty.sure.sure_rate, empty.auroc, empty.best, empty.expected_error), (None, None, None, None));
     }
 
     #[test]
@@ -314,25 +274,13 @@ mod tests {
         assert_eq!(best_threshold(&answers(&[(true, 0.0)])), Some((-1.0, 1.0)));
         assert_eq!(best_threshold(&answers(&[(true, 0.2)])), Some((0.0, 1.0)));
         // Only the rivalless answer is right: the threshold is the largest finite margin.
-        assert_eq!(
-            best_threshold(&answers(&[(true, f64::INFINITY), (false, 3.0)])),
-            Some((3.0, 1.0))
-        );
+        assert_eq!(best_threshold(&answers(&[(true, f64::INFINITY), (false, 3.0)])), Some((3.0, 1.0)));
     }
 
     #[test]
     fn reliability_by_hand() {
-        let answer = |right, p: f64| Answer {
-            right,
-            margin: 1.0,
-            logprob: p.ln(),
-        };
-        let list = [
-            answer(true, 0.95),
-            answer(true, 0.97),
-            answer(false, 0.15),
-            answer(true, 0.17),
-        ];
+        let answer = |right, p: f64| Answer { right, margin: 1.0, logprob: p.ln() };
+        let list = [answer(true, 0.95), answer(true, 0.97), answer(false, 0.15), answer(true, 0.17)];
         let measured = calibrate(&list, None);
         assert_eq!(measured.reliability.len(), 2);
         let low = measured.reliability[0];

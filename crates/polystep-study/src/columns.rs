@@ -34,18 +34,8 @@ pub struct Column {
     pub unit: Unit,
 }
 
-const fn column(
-    name: &'static str,
-    group: &'static str,
-    heading: &'static str,
-    unit: Unit,
-) -> Column {
-    Column {
-        name,
-        group,
-        heading,
-        unit,
-    }
+const fn column(name: &'static str, group: &'static str, heading: &'static str, unit: Unit) -> Column {
+    Column { name, group, heading, unit }
 }
 
 /// Every column, in the paper's order.
@@ -97,40 +87,18 @@ impl Cell {
 pub fn cells(metrics: &Metrics, evaluation: &Evaluation) -> Vec<Cell> {
     let keys = &metrics.keys;
     let at_home = evaluation.config == keys.config && evaluation.vars == keys.vars;
-    let printed = if at_home {
-        lookup(keys)
-    } else {
-        lookup_ood(keys, &evaluation.config, evaluation.vars)
-    };
+    let printed = if at_home { lookup(keys) } else { lookup_ood(keys, &evaluation.config, evaluation.vars) };
     let cell = |column: Column| {
         let (ours, symbolic) = value(metrics, evaluation, column.name);
         let paper = printed.iter().find(|p| p.column == column.name).cloned();
-        Cell {
-            column,
-            ours: ours.map(|v| v.0),
-            interval: ours.and_then(|v| v.1),
-            symbolic,
-            paper,
-        }
+        Cell { column, ours: ours.map(|v| v.0), interval: ours.and_then(|v| v.1), symbolic, paper }
     };
-    COLUMNS
-        .into_iter()
-        .map(cell)
-        .filter(|cell| cell.ours.is_some() || cell.paper.is_some())
-        .collect()
+    COLUMNS.into_iter().map(cell).filter(|cell| cell.ours.is_some() || cell.paper.is_some()).collect()
 }
 
 /// Where a column's number stands in an evaluation of `metrics.json`, as a JSON pointer; counts stand at the top.
 pub fn pointer(evaluation: &Evaluation, column: &str) -> Option<String> {
-    let kind = |kind: StepKind| {
-        evaluation
-            .greedy
-            .as_ref()?
-            .errors
-            .kinds
-            .iter()
-            .position(|k| k.kind == kind)
-    };
+    let kind = |kind: StepKind| evaluation.greedy.as_ref()?.errors.kinds.iter().position(|k| k.kind == kind);
     if let Some(rest) = column.strip_prefix("err_") {
         let (which, name) = rest.split_once('_')?;
         let kind = kind(match name {
@@ -169,17 +137,9 @@ fn value(metrics: &Metrics, evaluation: &Evaluation, column: &str) -> (Option<Va
     let sure_symbolic = beam.and_then(|b| b.calibration_symbolic);
     let errors = |kind: StepKind, first: bool| {
         let kind = greedy.and_then(|g| g.errors.of_kind(kind));
-        (
-            proportion(kind.and_then(|k| if first { k.first } else { k.total })),
-            None,
-        )
+        (proportion(kind.and_then(|k| if first { k.first } else { k.total })), None)
     };
-    let right = |r: Option<crate::metrics::Right>| {
-        (
-            proportion(r.map(|r| r.exact)),
-            r.map(|r| r.symbolic.percent),
-        )
-    };
+    let right = |r: Option<crate::metrics::Right>| (proportion(r.map(|r| r.exact)), r.map(|r| r.symbolic.percent));
     match column {
         "endpoint_train_examples" => plain(examples.filter(|_| endpoint)),
         "train_examples" => plain(examples.filter(|_| !endpoint)),
@@ -189,18 +149,11 @@ fn value(metrics: &Metrics, evaluation: &Evaluation, column: &str) -> (Option<Va
         "top1_acc_beam5" => right(beam.map(|b| b.top1)),
         "beam5_acc" => right(beam.map(|b| b.any5)),
         "sure_rate" => (proportion(sure.and_then(|s| s.sure_rate)), None),
-        "precision" => (
-            proportion(sure.and_then(|s| s.precision)),
-            sure_symbolic.and_then(|s| Some(s.precision?.percent)),
-        ),
-        "recall" => (
-            proportion(sure.and_then(|s| s.recall)),
-            sure_symbolic.and_then(|s| Some(s.recall?.percent)),
-        ),
-        "f1" => (
-            sure.and_then(|s| s.f1).map(|v| (v, None)),
-            sure_symbolic.and_then(|s| s.f1),
-        ),
+        "precision" => {
+            (proportion(sure.and_then(|s| s.precision)), sure_symbolic.and_then(|s| Some(s.precision?.percent)))
+        }
+        "recall" => (proportion(sure.and_then(|s| s.recall)), sure_symbolic.and_then(|s| Some(s.recall?.percent))),
+        "f1" => (sure.and_then(|s| s.f1).map(|v| (v, None)), sure_symbolic.and_then(|s| s.f1)),
         "err_first_fac" => errors(StepKind::Facstep, true),
         "err_first_mul" => errors(StepKind::Mulstep, true),
         "err_first_sum" => errors(StepKind::Sumstep, true),
@@ -247,19 +200,13 @@ pub fn ledger(metrics: &Metrics, evaluation: &Evaluation, size: &str) -> Vec<(St
             row.push((format!("{}_hi", column.name), number(interval.map(|i| i.1))));
         }
     }
-    let recursive = evaluation
-        .recursive
-        .as_ref()
-        .map(|r| r.recursive_exact.percent);
+    let recursive = evaluation.recursive.as_ref().map(|r| r.recursive_exact.percent);
     let malformed = evaluation.greedy.as_ref().map(|g| g.malformed.percent);
     let rest = [
         ("recursive_exact", number(recursive)),
         ("malformed", number(malformed)),
         ("seed", optional(metrics.run.seed.map(|s| s.to_string()))),
-        (
-            "seconds",
-            optional(metrics.run.seconds.map(|s| format!("{s:.0}"))),
-        ),
+        ("seconds", optional(metrics.run.seconds.map(|s| format!("{s:.0}")))),
         ("device", optional(metrics.run.device.clone())),
         ("commit", optional(metrics.run.commit.clone())),
     ];

@@ -32,10 +32,7 @@ pub fn differences(configs: &[toml::Table]) -> Vec<Difference> {
     keys.dedup();
     let values = |key: &String| flat.iter().map(|f| f.get(key).cloned()).collect::<Vec<_>>();
     keys.into_iter()
-        .map(|key| Difference {
-            key: key.clone(),
-            values: values(key),
-        })
+        .map(|key| Difference { key: key.clone(), values: values(key) })
         .filter(|d| d.values.iter().any(|v| *v != d.values[0]))
         .collect()
 }
@@ -43,11 +40,7 @@ pub fn differences(configs: &[toml::Table]) -> Vec<Difference> {
 fn flatten(table: &toml::Table) -> BTreeMap<String, String> {
     fn walk(prefix: &str, table: &toml::Table, out: &mut BTreeMap<String, String>) {
         for (key, value) in table {
-            let key = if prefix.is_empty() {
-                key.clone()
-            } else {
-                format!("{prefix}.{key}")
-            };
+            let key = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
             match value {
                 toml::Value::Table(inner) => walk(&key, inner, out),
                 toml::Value::String(text) => drop(out.insert(key, text.clone())),
@@ -76,9 +69,7 @@ impl Solved {
             let right = right.get(p.proof.as_str()).copied().unwrap_or(false);
             (p.proof.clone(), (right, p.input.clone()))
         };
-        Ok(Solved {
-            proofs: first.map(entry).collect(),
-        })
+        Ok(Solved { proofs: first.map(entry).collect() })
     }
 }
 
@@ -119,33 +110,15 @@ pub struct Pair {
 
 /// Compares two runs; nothing if they share no proof.
 pub fn pair(first: &Solved, second: &Solved) -> Option<Pair> {
-    let both = first
-        .proofs
-        .iter()
-        .filter_map(|(id, a)| Some((id, a, second.proofs.get(id)?)));
+    let both = first.proofs.iter().filter_map(|(id, a)| Some((id, a, second.proofs.get(id)?)));
     let table = Paired::count(both.clone().map(|(_, a, b)| (a.0, b.0)));
     if table.total() == 0 {
         return None;
     }
-    let example = |id: &String, start: &str| Example {
-        proof: id.clone(),
-        start: start.to_owned(),
-    };
-    let only_first = both
-        .clone()
-        .filter(|(_, a, b)| a.0 && !b.0)
-        .map(|(id, a, _)| example(id, &a.1))
-        .collect();
-    let only_second = both
-        .filter(|(_, a, b)| b.0 && !a.0)
-        .map(|(id, _, b)| example(id, &b.1))
-        .collect();
-    Some(Pair {
-        table,
-        p_value: table.p_value(),
-        only_first,
-        only_second,
-    })
+    let example = |id: &String, start: &str| Example { proof: id.clone(), start: start.to_owned() };
+    let only_first = both.clone().filter(|(_, a, b)| a.0 && !b.0).map(|(id, a, _)| example(id, &a.1)).collect();
+    let only_second = both.filter(|(_, a, b)| b.0 && !a.0).map(|(id, _, b)| example(id, &b.1)).collect();
+    Some(Pair { table, p_value: table.p_value(), only_first, only_second })
 }
 
 /// Mean and spread of a column over seeds.
@@ -177,9 +150,7 @@ pub fn seeds(runs: &[(Option<&toml::Table>, Option<&Metrics>)]) -> Vec<Seeds> {
     let mut groups: BTreeMap<Vec<(String, String)>, Vec<usize>> = BTreeMap::new();
     for (i, (config, metrics)) in runs.iter().enumerate() {
         if let (Some(config), Some(_)) = (config, metrics) {
-            let rest = flatten(config)
-                .into_iter()
-                .filter(|(key, _)| key.rsplit('.').next() != Some("seed"));
+            let rest = flatten(config).into_iter().filter(|(key, _)| key.rsplit('.').next() != Some("seed"));
             groups.entry(rest.collect()).or_default().push(i);
         }
     }
@@ -193,20 +164,11 @@ pub fn seeds(runs: &[(Option<&toml::Table>, Option<&Metrics>)]) -> Vec<Seeds> {
             let one = |row: &Vec<Cell>| row.iter().find(|c| c.column == column)?.ours;
             spread(column, &rows.iter().map(one).collect::<Option<Vec<f64>>>()?)
         };
-        let results = COLUMNS
-            .into_iter()
-            .filter(|c| c.unit != Unit::Count && !c.name.starts_with("err_"));
+        let results = COLUMNS.into_iter().filter(|c| c.unit != Unit::Count && !c.name.starts_with("err_"));
         let columns = results.filter_map(of).collect();
-        Seeds {
-            runs: members,
-            columns,
-        }
+        Seeds { runs: members, columns }
     };
-    let mut groups: Vec<Seeds> = groups
-        .into_values()
-        .filter(|g| g.len() > 1)
-        .map(spreads)
-        .collect();
+    let mut groups: Vec<Seeds> = groups.into_values().filter(|g| g.len() > 1).map(spreads).collect();
     groups.sort_by_key(|g| g.runs[0]);
     groups
 }
@@ -220,13 +182,7 @@ fn spread(column: Column, values: &[f64]) -> Option<Spread> {
     let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0);
     let min = values.iter().copied().fold(f64::INFINITY, f64::min);
     let max = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    Some(Spread {
-        column,
-        mean,
-        deviation: variance.sqrt(),
-        min,
-        max,
-    })
+    Some(Spread { column, mean, deviation: variance.sqrt(), min, max })
 }
 
 #[cfg(test)]
@@ -235,36 +191,16 @@ mod tests {
 
     #[test]
     fn only_what_differs_is_listed() {
-        let a: toml::Table =
-            toml::from_str("[data]\nseed = 1\nvars = 1\n[model]\nsize = \"S\"").unwrap();
-        let b: toml::Table =
-            toml::from_str("[data]\nseed = 2\nvars = 1\n[model]\nsize = \"S\"\nd = 64").unwrap();
+        let a: toml::Table = toml::from_str("[data]\nseed = 1\nvars = 1\n[model]\nsize = \"S\"").unwrap();
+        let b: toml::Table = toml::from_str("[data]\nseed = 2\nvars = 1\n[model]\nsize = \"S\"\nd = 64").unwrap();
         let found = differences(&[a, b]);
-        let texts: Vec<_> = found
-            .iter()
-            .map(|d| {
-                (
-                    d.key.as_str(),
-                    d.values.iter().map(Option::as_deref).collect::<Vec<_>>(),
-                )
-            })
-            .collect();
-        assert_eq!(
-            texts,
-            [
-                ("data.seed", vec![Some("1"), Some("2")]),
-                ("model.d", vec![None, Some("64")])
-            ]
-        );
+        let texts: Vec<_> =
+            found.iter().map(|d| (d.key.as_str(), d.values.iter().map(Option::as_deref).collect::<Vec<_>>())).collect();
+        assert_eq!(texts, [("data.seed", vec![Some("1"), Some("2")]), ("model.d", vec![None, Some("64")])]);
     }
 
     fn run(proofs: &[(&str, bool)]) -> Solved {
-        Solved {
-            proofs: proofs
-                .iter()
-                .map(|(id, right)| ((*id).to_owned(), (*right, format!("({id})"))))
-                .collect(),
-        }
+        Solved { proofs: proofs.iter().map(|(id, right)| ((*id).to_owned(), (*right, format!("({id})")))).collect() }
     }
 
     #[test]
@@ -272,22 +208,8 @@ mod tests {
         let first = run(&[("a", true), ("b", true), ("c", false), ("only here", true)]);
         let second = run(&[("a", true), ("b", false), ("c", false), ("d", true)]);
         let pair = pair(&first, &second).unwrap();
-        assert_eq!(
-            pair.table,
-            Paired {
-                both: 1,
-                first_only: 1,
-                second_only: 0,
-                neither: 1
-            }
-        );
-        assert_eq!(
-            pair.only_first,
-            [Example {
-                proof: "b".into(),
-                start: "(b)".into()
-            }]
-        );
+        assert_eq!(pair.table, Paired { both: 1, first_only: 1, second_only: 0, neither: 1 });
+        assert_eq!(pair.only_first, [Example { proof: "b".into(), start: "(b)".into() }]);
         assert_eq!(pair.p_value, 1.0);
         assert!(super::pair(&first, &run(&[("z", true)])).is_none());
     }

@@ -37,9 +37,7 @@ pub enum StudyError {
         why: String,
     },
     /// One step was predicted twice.
-    #[error(
-        "step {step} of proof {proof} stands twice in the predictions: is a file joined to itself?"
-    )]
+    #[error("step {step} of proof {proof} stands twice in the predictions: is a file joined to itself?")]
     Twice {
         /// The proof.
         proof: String,
@@ -66,19 +64,11 @@ pub enum StudyError {
 impl StudyError {
     /// A file that cannot be read.
     pub fn read(path: impl Into<PathBuf>, source: io::Error) -> StudyError {
-        StudyError::File {
-            verb: "read",
-            path: path.into(),
-            source,
-        }
+        StudyError::File { verb: "read", path: path.into(), source }
     }
 
     /// A file that cannot be written.
     pub fn write(path: impl Into<PathBuf>, source: io::Error) -> StudyError {
-        StudyError::File {
-            verb: "write",
-            path: path.into(),
-            source,
-        }
+        StudyError::File { verb: "write", path: path.into(), source }
     }
 }

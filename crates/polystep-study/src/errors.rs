@@ -56,15 +56,7 @@ impl Errors {
                 total: Proportion::new(total[i], wrong_steps),
             })
         };
-        Errors {
-            wrong_proofs,
-            wrong_steps,
-            kinds: StepKind::ALL
-                .into_iter()
-                .enumerate()
-                .filter_map(of_kind)
-                .collect(),
-        }
+        Errors { wrong_proofs, wrong_steps, kinds: StepKind::ALL.into_iter().enumerate().filter_map(of_kind).collect() }
     }
 
     /// The errors of one kind, if it occurs.
@@ -83,22 +75,13 @@ mod tests {
     #[test]
     fn first_and_total_by_hand() {
         let right = [(Facstep, true), (Mulstep, true), (Sumstep, true)];
-        let early = [
-            (Facstep, true),
-            (Mulstep, false),
-            (Mulstep, false),
-            (Sumstep, true),
-        ];
+        let early = [(Facstep, true), (Mulstep, false), (Mulstep, false), (Sumstep, true)];
         let late = [(Mulstep, true), (Sumstep, false)];
         let errors = Errors::of([&right[..], &early, &late]);
         assert_eq!((errors.wrong_proofs, errors.wrong_steps), (2, 3));
         let share = |kind| {
             let k = errors.of_kind(kind).unwrap();
-            (
-                k.first.unwrap().percent,
-                k.total.unwrap().percent,
-                k.rate.percent,
-            )
+            (k.first.unwrap().percent, k.total.unwrap().percent, k.rate.percent)
         };
         assert_eq!(share(Facstep), (0.0, 0.0, 0.0));
         assert_eq!(share(Mulstep), (50.0, 200.0 / 3.0, 50.0));
@@ -110,10 +93,7 @@ mod tests {
     fn marksteps_have_a_row_where_they_occur() {
         let annotated = [(Markstep, false), (Facstep, true), (Markstep, true)];
         let errors = Errors::of([&annotated[..]]);
-        assert_eq!(
-            errors.of_kind(Markstep).unwrap().first.unwrap().percent,
-            100.0
-        );
+        assert_eq!(errors.of_kind(Markstep).unwrap().first.unwrap().percent, 100.0);
         assert_eq!(errors.of_kind(Markstep).unwrap().rate.percent, 50.0);
     }
 

@@ -32,11 +32,7 @@ impl Inputs<'static> {
     pub fn open(folder: &Path) -> Result<Inputs<'static>, StudyError> {
         let open = |name: &str| -> Result<Option<Predictions<'static>>, StudyError> {
             let path = folder.join(name);
-            Ok(if path.exists() {
-                Some(Box::new(Records::open(&path)?))
-            } else {
-                None
-            })
+            Ok(if path.exists() { Some(Box::new(Records::open(&path)?)) } else { None })
         };
         let recursive = folder.join(RECURSIVE);
         Ok(Inputs {
@@ -44,11 +40,7 @@ impl Inputs<'static> {
             beam: open(BEAM)?,
             beam_lp1: open(BEAM_LP1)?,
             valid: open(VALID)?,
-            recursive: if recursive.exists() {
-                Some(Box::new(Records::open(&recursive)?))
-            } else {
-                None
-            },
+            recursive: if recursive.exists() { Some(Box::new(Records::open(&recursive)?)) } else { None },
         })
     }
 }
@@ -65,31 +57,15 @@ impl Inputs<'static> {
 /// assert_eq!(evaluation.greedy.unwrap().full_proof.exact.percent, 100.0);
 /// # Ok::<(), polystep_study::StudyError>(())
 /// ```
-pub fn evaluate(
-    config: &str,
-    vars: u32,
-    inputs: Inputs<'_>,
-    scoring: &Scoring,
-) -> Result<Evaluation, StudyError> {
+pub fn evaluate(config: &str, vars: u32, inputs: Inputs<'_>, scoring: &Scoring) -> Result<Evaluation, StudyError> {
     let scored = |stream: Option<Predictions<'_>>| stream.map(|s| score(s, scoring)).transpose();
     let greedy = scored(inputs.greedy)?;
-    let (beam, lp1, valid) = (
-        scored(inputs.beam)?,
-        scored(inputs.beam_lp1)?,
-        scored(inputs.valid)?,
-    );
+    let (beam, lp1, valid) = (scored(inputs.beam)?, scored(inputs.beam_lp1)?, scored(inputs.valid)?);
     Ok(Evaluation {
         config: config.to_owned(),
         vars,
-        greedy: greedy
-            .map(|outcomes| metrics::greedy(&outcomes))
-            .transpose()?
-            .flatten(),
-        recursive: inputs
-            .recursive
-            .map(recursive::score)
-            .transpose()?
-            .flatten(),
+        greedy: greedy.map(|outcomes| metrics::greedy(&outcomes)).transpose()?.flatten(),
+        recursive: inputs.recursive.map(recursive::score).transpose()?.flatten(),
         beam: beam.and_then(|outcomes| metrics::beam(&outcomes, valid.as_deref())),
         // Validation was searched in headline order, so its threshold says nothing about the other.
         beam_lp1: lp1.and_then(|outcomes| metrics::beam(&outcomes, None)),

@@ -32,13 +32,7 @@ impl Proportion {
             return None;
         }
         let (lo, hi) = wilson(count, of);
-        Some(Proportion {
-            percent: 100.0 * count as f64 / of as f64,
-            lo: 100.0 * lo,
-            hi: 100.0 * hi,
-            count,
-            of,
-        })
+        Some(Proportion { percent: 100.0 * count as f64 / of as f64, lo: 100.0 * lo, hi: 100.0 * hi, count, of })
     }
 
     /// The proportion of `true`.
@@ -63,10 +57,7 @@ pub(crate) fn six<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S:
 }
 
 /// [`six`], or null.
-pub(crate) fn six_or_null<S: Serializer>(
-    value: &Option<f64>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
+pub(crate) fn six_or_null<S: Serializer>(value: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
     match value {
         Some(value) => six(value, serializer),
         None => serializer.serialize_none(),
@@ -79,16 +70,8 @@ pub fn wilson(count: u64, of: u64) -> (f64, f64) {
     let centre = (p + z2 / (2.0 * n)) / (1.0 + z2 / n);
     let half = Z / (1.0 + z2 / n) * (p * (1.0 - p) / n + z2 / (4.0 * n * n)).sqrt();
     // At 0 and at n the interval touches the end exactly; the rounding of the square root must not say otherwise.
-    let lo = if count == 0 {
-        0.0
-    } else {
-        (centre - half).max(0.0)
-    };
-    let hi = if count == of {
-        1.0
-    } else {
-        (centre + half).min(1.0)
-    };
+    let lo = if count == 0 { 0.0 } else { (centre - half).max(0.0) };
+    let hi = if count == of { 1.0 } else { (centre + half).min(1.0) };
     (lo, hi)
 }
 
@@ -99,15 +82,11 @@ mod tests {
     /// `scipy.stats.binomtest(k, n).proportion_ci(0.95, "wilson")`, from reference/sklearn_golden.py.
     #[test]
     fn wilson_is_scipys() {
-        let golden: serde_json::Value =
-            serde_json::from_str(include_str!("../tests/golden/sklearn.json")).unwrap();
+        let golden: serde_json::Value = serde_json::from_str(include_str!("../tests/golden/sklearn.json")).unwrap();
         let cases = golden["wilson"].as_array().unwrap();
         assert!(cases.len() >= 6);
         for case in cases {
-            let (lo, hi) = wilson(
-                case["count"].as_u64().unwrap(),
-                case["of"].as_u64().unwrap(),
-            );
+            let (lo, hi) = wilson(case["count"].as_u64().unwrap(), case["of"].as_u64().unwrap());
             assert!((lo - case["lo"].as_f64().unwrap()).abs() < 1e-12, "{case}");
             assert!((hi - case["hi"].as_f64().unwrap()).abs() < 1e-12, "{case}");
         }
@@ -116,16 +95,9 @@ mod tests {
     /// Newcombe (1998), table I: 81 of 263 gives 0.2553 to 0.3662, 15 of 148 gives 0.0624 to 0.1605, 0 of 20 gives 0 to 0.1611.
     #[test]
     fn wilson_is_newcombes() {
-        for (count, of, lo, hi) in [
-            (81, 263, 0.2553, 0.3662),
-            (15, 148, 0.0624, 0.1605),
-            (0, 20, 0.0, 0.1611),
-        ] {
+        for (count, of, lo, hi) in [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0.0, 0.1611)] {
             let (l, h) = wilson(count, of);
-            assert!(
-                (l - lo).abs() < 5e-5 && (h - hi).abs() < 5e-5,
-                "{count}/{of}: {l} {h}"
-            );
+            assert!((l - lo).abs() < 5e-5 && (h - hi).abs() < 5e-5, "{count}/{of}: {l} {h}");
         }
     }
 

@@ -148,29 +148,19 @@ pub const ANY: usize = 5;
 /// Scores greedy outcomes; nothing if there are none.
 pub fn greedy(outcomes: &[Outcome]) -> Result<Option<Greedy>, StudyError> {
     let proofs = proofs(outcomes)?;
-    let full = proofs.values().map(|steps| {
-        (
-            steps.values().all(|o| o.verdict.exact),
-            steps.values().all(|o| o.verdict.symbolic),
-        )
-    });
-    let steps = outcomes
-        .iter()
-        .map(|o| (o.verdict.exact, o.verdict.symbolic));
+    let full = proofs
+        .values()
+        .map(|steps| (steps.values().all(|o| o.verdict.exact), steps.values().all(|o| o.verdict.symbolic)));
+    let steps = outcomes.iter().map(|o| (o.verdict.exact, o.verdict.symbolic));
     let (Some(full_proof), Some(stepwise)) = (Right::of(full), Right::of(steps)) else {
         return Ok(None);
     };
     let Some(malformed) = Proportion::of(outcomes.iter().map(|o| o.verdict.malformed)) else {
         return Ok(None);
     };
-    let kinds: Vec<Vec<(StepKind, bool)>> = proofs
-        .values()
-        .map(|steps| steps.values().map(|o| (o.kind, o.verdict.exact)).collect())
-        .collect();
-    let sliced: Vec<_> = outcomes
-        .iter()
-        .map(|o| (o.features, !o.verdict.exact))
-        .collect();
+    let kinds: Vec<Vec<(StepKind, bool)>> =
+        proofs.values().map(|steps| steps.values().map(|o| (o.kind, o.verdict.exact)).collect()).collect();
+    let sliced: Vec<_> = outcomes.iter().map(|o| (o.features, !o.verdict.exact)).collect();
     Ok(Some(Greedy {
         full_proof,
         stepwise,
@@ -184,13 +174,8 @@ pub fn greedy(outcomes: &[Outcome]) -> Result<Option<Greedy>, StudyError> {
 /// Scores beam outcomes; the best threshold is chosen on `valid`, the outcomes of beam search on validation steps.
 pub fn beam(outcomes: &[Outcome], valid: Option<&[Outcome]>) -> Option<BeamScores> {
     let answers = |outcomes: &[Outcome], right: fn(&Outcome) -> bool| -> Option<Vec<Answer>> {
-        let answer = |o: &Outcome| {
-            o.confidence.map(|c| Answer {
-                right: right(o),
-                margin: c.margin,
-                logprob: c.logprob,
-            })
-        };
+        let answer =
+            |o: &Outcome| o.confidence.map(|c| Answer { right: right(o), margin: c.margin, logprob: c.logprob });
         outcomes.iter().map(answer).collect()
     };
     let valid = valid.and_then(|valid| answers(valid, |o| o.verdict.exact));
@@ -198,11 +183,7 @@ pub fn beam(outcomes: &[Outcome], valid: Option<&[Outcome]>) -> Option<BeamScore
     let symbolic = answers(outcomes, |o| o.verdict.symbolic);
     Some(BeamScores {
         width: outcomes.iter().map(|o| o.beams as u64).max().unwrap_or(0),
-        top1: Right::of(
-            outcomes
-                .iter()
-                .map(|o| (o.verdict.exact, o.verdict.symbolic)),
-        )?,
+        top1: Right::of(outcomes.iter().map(|o| (o.verdict.exact, o.verdict.symbolic)))?,
         any5: Right::of(outcomes.iter().map(|o| (o.any_exact, o.any_symbolic)))?,
         malformed: Proportion::of(outcomes.iter().map(|o| o.verdict.malformed))?,
         calibration: exact.map(|answers| calibrate(&answers, valid.as_deref())),
@@ -213,35 +194,20 @@ pub fn beam(outcomes: &[Outcome], valid: Option<&[Outcome]>) -> Option<BeamScore
 /// Which proofs are solved: every step exact.
 pub fn solved(outcomes: &[Outcome]) -> Result<BTreeMap<&str, bool>, StudyError> {
     let proofs = proofs(outcomes)?;
-    Ok(proofs
-        .into_iter()
-        .map(|(proof, steps)| (proof, steps.values().all(|o| o.verdict.exact)))
-        .collect())
+    Ok(proofs.into_iter().map(|(proof, steps)| (proof, steps.values().all(|o| o.verdict.exact))).collect())
 }
 
 /// Outcomes by proof and step. A step may stand anywhere in the file, but once, and none may be missing.
 fn proofs(outcomes: &[Outcome]) -> Result<BTreeMap<&str, BTreeMap<usize, &Outcome>>, StudyError> {
     let mut proofs: BTreeMap<&str, BTreeMap<usize, &Outcome>> = BTreeMap::new();
     for outcome in outcomes {
-        if proofs
-            .entry(&outcome.proof)
-            .or_default()
-            .insert(outcome.step, outcome)
-            .is_some()
-        {
-            return Err(StudyError::Twice {
-                proof: outcome.proof.clone(),
-                step: outcome.step,
-            });
+        if proofs.entry(&outcome.proof).or_default().insert(outcome.step, outcome).is_some() {
+            return Err(StudyError::Twice { proof: outcome.proof.clone(), step: outcome.step });
         }
     }
     for (proof, steps) in &proofs {
         if let Some((missing, (last, _))) = (0..).zip(steps).find(|(i, (step, _))| i != *step) {
-            return Err(StudyError::Gap {
-                proof: (*proof).to_owned(),
-                last: *last,
-                missing,
-            });
+            return Err(StudyError::Gap { proof: (*proof).to_owned(), last: *last, missing });
         }
     }
     Ok(proofs)

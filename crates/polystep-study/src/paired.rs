@@ -60,47 +60,24 @@ mod tests {
     /// `scipy.stats.binomtest(b, b + c).pvalue`, from reference/sklearn_golden.py.
     #[test]
     fn mcnemar_is_scipys() {
-        let golden: serde_json::Value =
-            serde_json::from_str(include_str!("../tests/golden/sklearn.json")).unwrap();
+        let golden: serde_json::Value = serde_json::from_str(include_str!("../tests/golden/sklearn.json")).unwrap();
         let cases = golden["mcnemar"].as_array().unwrap();
         assert!(cases.len() >= 6);
         for case in cases {
-            let (first_only, second_only) =
-                (case["b"].as_u64().unwrap(), case["c"].as_u64().unwrap());
-            let ours = Paired {
-                first_only,
-                second_only,
-                ..Paired::default()
-            }
-            .p_value();
+            let (first_only, second_only) = (case["b"].as_u64().unwrap(), case["c"].as_u64().unwrap());
+            let ours = Paired { first_only, second_only, ..Paired::default() }.p_value();
             let theirs = case["p"].as_f64().unwrap();
-            assert!(
-                (ours - theirs).abs() <= 1e-10 * theirs.max(1e-30),
-                "{case}: {ours}"
-            );
+            assert!((ours - theirs).abs() <= 1e-10 * theirs.max(1e-30), "{case}: {ours}");
         }
     }
 
     /// 1 against 9: 2 · (1 + 10) / 2¹⁰.
     #[test]
     fn by_hand() {
-        let pairs = [
-            vec![(true, true); 5],
-            vec![(true, false)],
-            vec![(false, true); 9],
-            vec![(false, false); 2],
-        ]
-        .concat();
+        let pairs =
+            [vec![(true, true); 5], vec![(true, false)], vec![(false, true); 9], vec![(false, false); 2]].concat();
         let table = Paired::count(pairs);
-        assert_eq!(
-            table,
-            Paired {
-                both: 5,
-                first_only: 1,
-                second_only: 9,
-                neither: 2
-            }
-        );
+        assert_eq!(table, Paired { both: 5, first_only: 1, second_only: 9, neither: 2 });
         assert!((table.p_value() - 22.0 / 1024.0).abs() < 1e-15);
         assert_eq!(Paired::default().p_value(), 1.0);
     }

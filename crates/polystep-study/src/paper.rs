@@ -8,43 +8,19 @@ use serde::{Deserialize, Serialize};
 
 /// The tables with the six keys; the broader table of two comes first.
 const TABLES: [(&str, &str); 13] = [
-    (
-        "var1coarsefull",
-        include_str!("../../../paper/var1coarsefull.csv"),
-    ),
+    ("var1coarsefull", include_str!("../../../paper/var1coarsefull.csv")),
     ("var1coarse", include_str!("../../../paper/var1coarse.csv")),
     ("var2coarse", include_str!("../../../paper/var2coarse.csv")),
-    (
-        "results2varfine",
-        include_str!("../../../paper/results2varfine.csv"),
-    ),
+    ("results2varfine", include_str!("../../../paper/results2varfine.csv")),
     ("var1error", include_str!("../../../paper/var1error.csv")),
     ("var2error", include_str!("../../../paper/var2error.csv")),
     ("var1combo", include_str!("../../../paper/var1combo.csv")),
-    (
-        "var1comboerrors",
-        include_str!("../../../paper/var1comboerrors.csv"),
-    ),
-    (
-        "annotate1var",
-        include_str!("../../../paper/annotate1var.csv"),
-    ),
-    (
-        "annotate2var",
-        include_str!("../../../paper/annotate2var.csv"),
-    ),
-    (
-        "annotate1varerror",
-        include_str!("../../../paper/annotate1varerror.csv"),
-    ),
-    (
-        "annotate2varerror",
-        include_str!("../../../paper/annotate2varerror.csv"),
-    ),
-    (
-        "curriculum-var1coarse",
-        include_str!("../../../paper/curriculum-var1coarse.csv"),
-    ),
+    ("var1comboerrors", include_str!("../../../paper/var1comboerrors.csv")),
+    ("annotate1var", include_str!("../../../paper/annotate1var.csv")),
+    ("annotate2var", include_str!("../../../paper/annotate2var.csv")),
+    ("annotate1varerror", include_str!("../../../paper/annotate1varerror.csv")),
+    ("annotate2varerror", include_str!("../../../paper/annotate2varerror.csv")),
+    ("curriculum-var1coarse", include_str!("../../../paper/curriculum-var1coarse.csv")),
 ];
 
 /// The tables of models tested on another space than their own.
@@ -75,11 +51,7 @@ pub struct Keys {
 impl Keys {
     /// The row's name for people: `1 variable · medium_coeff · plain · coarse · prefix`.
     pub fn title(&self) -> String {
-        let vars = if self.vars == 1 {
-            "1 variable".to_owned()
-        } else {
-            format!("{} variables", self.vars)
-        };
+        let vars = if self.vars == 1 { "1 variable".to_owned() } else { format!("{} variables", self.vars) };
         let mut parts = vec![vars, self.config.clone(), self.setting.clone()];
         if self.setting != "endpoint" {
             parts.push(self.granularity.clone());
@@ -166,17 +138,10 @@ fn search(
                 continue;
             }
             for (column, text) in row() {
-                let new = !KEYS.contains(&column)
-                    && keep(column)
-                    && found.iter().all(|p| p.column != column);
+                let new = !KEYS.contains(&column) && keep(column) && found.iter().all(|p| p.column != column);
                 // Hyper-parameters such as `size` are words, not results.
                 if let (true, Ok(value)) = (new, text.parse()) {
-                    found.push(Printed {
-                        table,
-                        column: column.to_owned(),
-                        text,
-                        value,
-                    });
+                    found.push(Printed { table, column: column.to_owned(), text, value });
                 }
             }
         }
@@ -189,16 +154,8 @@ mod tests {
     use super::*;
 
     fn keys(vars: u32, config: &str, setting: &str, granularity: &str, notation: &str) -> Keys {
-        let [config, setting, granularity, notation] =
-            [config, setting, granularity, notation].map(str::to_owned);
-        Keys {
-            vars,
-            config,
-            setting,
-            granularity,
-            notation,
-            curriculum: String::new(),
-        }
+        let [config, setting, granularity, notation] = [config, setting, granularity, notation].map(str::to_owned);
+        Keys { vars, config, setting, granularity, notation, curriculum: String::new() }
     }
 
     fn value(found: &[Printed], column: &str) -> Option<f64> {
@@ -211,11 +168,7 @@ mod tests {
         assert_eq!(value(&found, "full_proof_acc"), Some(95.0));
         assert_eq!(value(&found, "recall"), Some(94.4));
         assert_eq!(value(&found, "err_first_mul"), Some(88.0));
-        assert_eq!(
-            value(&found, "endpoint_acc"),
-            None,
-            "another model's number"
-        );
+        assert_eq!(value(&found, "endpoint_acc"), None, "another model's number");
     }
 
     #[test]
@@ -231,24 +184,14 @@ mod tests {
         assert!(lookup(&c2).is_empty());
         c2.curriculum = "C2".to_owned();
         let found = lookup(&c2);
-        assert_eq!(
-            (value(&found, "full_proof_acc"), found[0].table),
-            (Some(95.98), "curriculum-var1coarse")
-        );
-        assert_eq!(
-            c2.title(),
-            "1 variable · small_coeff · curriculum · coarse · infix · C2"
-        );
+        assert_eq!((value(&found, "full_proof_acc"), found[0].table), (Some(95.98), "curriculum-var1coarse"));
+        assert_eq!(c2.title(), "1 variable · small_coeff · curriculum · coarse · infix · C2");
     }
 
     #[test]
     fn what_the_paper_did_not_do_has_no_numbers() {
         assert!(lookup(&keys(3, "small_coeff", "plain", "coarse", "infix")).is_empty());
-        let found = lookup_ood(
-            &keys(1, "small_coeff", "plain", "coarse", "prefix"),
-            "medium_coeff",
-            1,
-        );
+        let found = lookup_ood(&keys(1, "small_coeff", "plain", "coarse", "prefix"), "medium_coeff", 1);
         assert_eq!(value(&found, "full_proof_acc"), Some(33.4));
     }
 
@@ -258,18 +201,9 @@ mod tests {
         for (table, csv) in TABLES {
             for line in csv.lines().skip(1) {
                 let cells: Vec<&str> = line.split(',').collect();
-                let mut keys = keys(
-                    cells[0].parse().unwrap(),
-                    cells[1],
-                    cells[2],
-                    cells[3],
-                    cells[4],
-                );
+                let mut keys = keys(cells[0].parse().unwrap(), cells[1], cells[2], cells[3], cells[4]);
                 keys.curriculum = cells[5].to_owned();
-                assert!(
-                    value(&lookup(&keys), "full_proof_acc").is_some(),
-                    "{table}: {line}"
-                );
+                assert!(value(&lookup(&keys), "full_proof_acc").is_some(), "{table}: {line}");
             }
         }
     }

@@ -63,27 +63,13 @@ impl Prediction {
 
 impl From<PredictionRecord> for Prediction {
     fn from(record: PredictionRecord) -> Prediction {
-        let PredictionRecord {
-            proof,
-            step,
-            kind,
-            input,
-            target,
-            beams,
-        } = record;
+        let PredictionRecord { proof, step, kind, input, target, beams } = record;
         let beam = |b: polystep_core::record::Beam| Beam {
             output: b.output,
             logprob: b.logprob.is_finite().then_some(b.logprob),
             finished: true,
         };
-        Prediction {
-            proof,
-            step,
-            kind,
-            input,
-            target,
-            beams: beams.into_iter().map(beam).collect(),
-        }
+        Prediction { proof, step, kind, input, target, beams: beams.into_iter().map(beam).collect() }
     }
 }
 
@@ -107,13 +93,7 @@ impl<T> Records<T> {
 impl<T, R: BufRead> Records<T, R> {
     /// Reads from anywhere; `path` is what errors call it.
     pub fn new(reader: R, path: &Path) -> Records<T, R> {
-        Records {
-            reader,
-            path: path.to_path_buf(),
-            line: 0,
-            text: String::new(),
-            kind: PhantomData,
-        }
+        Records { reader, path: path.to_path_buf(), line: 0, text: String::new(), kind: PhantomData }
     }
 }
 
@@ -135,16 +115,8 @@ impl<T: DeserializeOwned, R: BufRead> Iterator for Records<T, R> {
             // serde_json counts lines too, within this one.
             let why = e.to_string();
             let why = why.split(" at line ").next().unwrap_or_default();
-            let column = if e.column() > 0 {
-                format!(" (column {})", e.column())
-            } else {
-                String::new()
-            };
-            StudyError::Record {
-                path: self.path.clone(),
-                line: self.line,
-                why: format!("{why}{column}"),
-            }
+            let column = if e.column() > 0 { format!(" (column {})", e.column()) } else { String::new() };
+            StudyError::Record { path: self.path.clone(), line: self.line, why: format!("{why}{column}") }
         }))
     }
 }
@@ -179,24 +151,13 @@ mod tests {
         assert_eq!(found.len(), 2);
         let sentence = found[1].as_ref().unwrap_err().to_string();
         assert!(
-            sentence.starts_with(
-                "predictions/test.jsonl line 3: unknown variant `leapstep`, expected one of"
-            ),
+            sentence.starts_with("predictions/test.jsonl line 3: unknown variant `leapstep`, expected one of"),
             "{sentence}"
         );
         let cut = read(&GOOD[..40]).remove(0).unwrap_err().to_string();
-        assert!(
-            cut.starts_with("predictions/test.jsonl line 1: EOF while parsing"),
-            "{cut}"
-        );
-        let missing = read(r#"{"proof":"a","step":0}"#)
-            .remove(0)
-            .unwrap_err()
-            .to_string();
-        assert!(
-            missing.contains("line 1: missing field `kind`"),
-            "{missing}"
-        );
+        assert!(cut.starts_with("predictions/test.jsonl line 1: EOF while parsing"), "{cut}");
+        let missing = read(r#"{"proof":"a","step":0}"#).remove(0).unwrap_err().to_string();
+        assert!(missing.contains("line 1: missing field `kind`"), "{missing}");
         assert!(
             Records::<Prediction>::open(Path::new("no/such.jsonl"))
                 .err()

@@ -34,11 +34,7 @@ pub fn cuts(answers: &[Scored]) -> Vec<Cut> {
         wrong += u64::from(!answer.right);
         match cuts.last_mut() {
             Some(last) if last.score == answer.score => (last.right, last.wrong) = (right, wrong),
-            _ => cuts.push(Cut {
-                score: answer.score,
-                right,
-                wrong,
-            }),
+            _ => cuts.push(Cut { score: answer.score, right, wrong }),
         }
     }
     cuts
@@ -62,8 +58,7 @@ pub fn auprc(cuts: &[Cut]) -> Option<f64> {
     let mut area = 0.0;
     let mut before = 0;
     for cut in cuts {
-        area += (cut.right - before) as f64 / right as f64 * cut.right as f64
-            / (cut.right + cut.wrong) as f64;
+        area += (cut.right - before) as f64 / right as f64 * cut.right as f64 / (cut.right + cut.wrong) as f64;
         before = cut.right;
     }
     Some(area)
@@ -81,53 +76,25 @@ mod tests {
     /// `roc_auc_score` and `average_precision_score`, from reference/sklearn_golden.py.
     #[test]
     fn the_areas_are_scikit_learns() {
-        let golden: serde_json::Value =
-            serde_json::from_str(include_str!("../tests/golden/sklearn.json")).unwrap();
+        let golden: serde_json::Value = serde_json::from_str(include_str!("../tests/golden/sklearn.json")).unwrap();
         let cases = golden["ranking"].as_array().unwrap();
         assert!(cases.len() >= 8);
         for case in cases {
-            let labels = case["labels"]
-                .as_array()
-                .unwrap()
-                .iter()
-                .map(|y| y.as_u64().unwrap() == 1);
-            let scores = case["scores"]
-                .as_array()
-                .unwrap()
-                .iter()
-                .map(|s| s.as_f64().unwrap_or(f64::INFINITY));
-            let answers: Vec<_> = labels
-                .zip(scores)
-                .map(|(right, score)| Scored { right, score })
-                .collect();
+            let labels = case["labels"].as_array().unwrap().iter().map(|y| y.as_u64().unwrap() == 1);
+            let scores = case["scores"].as_array().unwrap().iter().map(|s| s.as_f64().unwrap_or(f64::INFINITY));
+            let answers: Vec<_> = labels.zip(scores).map(|(right, score)| Scored { right, score }).collect();
             let cuts = cuts(&answers);
             let close = |ours: f64, key: &str| (ours - case[key].as_f64().unwrap()).abs() < 1e-12;
-            assert!(
-                close(auroc(&cuts).unwrap(), "auroc"),
-                "{}: {:?}",
-                case["name"],
-                auroc(&cuts)
-            );
-            assert!(
-                close(auprc(&cuts).unwrap(), "auprc"),
-                "{}: {:?}",
-                case["name"],
-                auprc(&cuts)
-            );
+            assert!(close(auroc(&cuts).unwrap(), "auroc"), "{}: {:?}", case["name"], auroc(&cuts));
+            assert!(close(auprc(&cuts).unwrap(), "auprc"), "{}: {:?}", case["name"], auprc(&cuts));
         }
     }
 
     #[test]
     fn one_class_has_no_area() {
-        let right = cuts(&[Scored {
-            right: true,
-            score: 1.0,
-        }]);
+        let right = cuts(&[Scored { right: true, score: 1.0 }]);
         assert_eq!((auroc(&right), auprc(&right)), (None, Some(1.0)));
-        let wrong = cuts(&[Scored {
-            right: false,
-            score: 1.0,
-        }]);
+        let wrong = cuts(&[Scored { right: false, score: 1.0 }]);
         assert_eq!((auroc(&wrong), auprc(&wrong)), (None, None));
         assert_eq!((auroc(&[]), auprc(&[])), (None, None));
     }

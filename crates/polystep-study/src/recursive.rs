@@ -65,11 +65,7 @@ impl RecursiveRecord {
 
     /// How many states are the expected ones before the first that is not.
     pub fn right_steps(&self) -> usize {
-        self.states
-            .iter()
-            .zip(&self.expected)
-            .take_while(|(a, b)| tokens(a) == tokens(b))
-            .count()
+        self.states.iter().zip(&self.expected).take_while(|(a, b)| tokens(a) == tokens(b)).count()
     }
 }
 
@@ -117,21 +113,9 @@ pub fn score(
     let (Some(recursive_exact), Some(recursive_end)) = (share(exact), share(end)) else {
         return Ok(None);
     };
-    let stopped = |(stop, count)| {
-        share(count)
-            .filter(|p| p.count > 0)
-            .map(|proofs| Stopped { stop, proofs })
-    };
-    let stops = Stop::ALL
-        .into_iter()
-        .zip(stops)
-        .filter_map(stopped)
-        .collect();
-    Ok(Some(Recursive {
-        recursive_exact,
-        recursive_end,
-        stops,
-    }))
+    let stopped = |(stop, count)| share(count).filter(|p| p.count > 0).map(|proofs| Stopped { stop, proofs });
+    let stops = Stop::ALL.into_iter().zip(stops).filter_map(stopped).collect();
+    Ok(Some(Recursive { recursive_exact, recursive_end, stops }))
 }
 
 #[cfg(test)]
@@ -154,27 +138,13 @@ mod tests {
         let detour = record(&["(2)*(3)+(1)", "7"], Stop::End);
         let wrong = record(&["(2)*(3)+(1)", "(5)+(1)", "6"], Stop::End);
         let broken = record(&["(2)*(3)+(1)", "(6"], Stop::Malformed);
-        assert_eq!(
-            [&exact, &detour, &wrong, &broken].map(|r| r.is_exact()),
-            [true, false, false, false]
-        );
-        assert_eq!(
-            [&exact, &detour, &wrong, &broken].map(|r| r.is_right_end()),
-            [true, true, false, false]
-        );
+        assert_eq!([&exact, &detour, &wrong, &broken].map(|r| r.is_exact()), [true, false, false, false]);
+        assert_eq!([&exact, &detour, &wrong, &broken].map(|r| r.is_right_end()), [true, true, false, false]);
         assert_eq!(wrong.right_steps(), 1);
-        let all = score([exact, detour, wrong, broken].map(Ok))
-            .unwrap()
-            .unwrap();
+        let all = score([exact, detour, wrong, broken].map(Ok)).unwrap().unwrap();
+        assert_eq!((all.recursive_exact.percent, all.recursive_end.percent), (25.0, 50.0));
         assert_eq!(
-            (all.recursive_exact.percent, all.recursive_end.percent),
-            (25.0, 50.0)
-        );
-        assert_eq!(
-            all.stops
-                .iter()
-                .map(|s| (s.stop, s.proofs.count))
-                .collect::<Vec<_>>(),
+            all.stops.iter().map(|s| (s.stop, s.proofs.count)).collect::<Vec<_>>(),
             [(Stop::End, 3), (Stop::Malformed, 1)]
         );
     }

@@ -29,8 +29,7 @@ pub const RECURSIVE: &str = "recursive.jsonl";
 
 /// The folder of one test set's predictions. A sub-task's key has a slash (`small_coeff/add`), which a folder cannot.
 pub fn set_folder(run: &Path, config: &str, vars: u32) -> PathBuf {
-    run.join("predictions")
-        .join(format!("{}-{vars}", config.replace('/', "-")))
+    run.join("predictions").join(format!("{}-{vars}", config.replace('/', "-")))
 }
 
 /// A line of `metrics.jsonl`; what is not a learning curve is skipped.
@@ -96,31 +95,21 @@ impl RunFolder {
             metrics: None,
             notes: Vec::new(),
         };
-        run.config = run.part(
-            "config.toml",
-            "how the model was trained is not known",
-            |text| toml::from_str(text).map_err(|e| e.message().to_owned()),
-        );
+        run.config = run.part("config.toml", "how the model was trained is not known", |text| {
+            toml::from_str(text).map_err(|e| e.message().to_owned())
+        });
         run.log = run.read_log();
         run.metrics = run.part("metrics.json", "it has not been evaluated", |text| {
             serde_json::from_str(text).map_err(|e| e.to_string())
         });
         if run.config.is_none() && run.metrics.is_none() && run.log.is_empty() {
             let why = "there is no config.toml, metrics.json or metrics.jsonl in it".to_owned();
-            return Err(StudyError::Document {
-                path: path.to_path_buf(),
-                why,
-            });
+            return Err(StudyError::Document { path: path.to_path_buf(), why });
         }
         Ok(run)
     }
 
-    fn part<T>(
-        &mut self,
-        name: &str,
-        consequence: &str,
-        read: impl FnOnce(&str) -> Result<T, String>,
-    ) -> Option<T> {
+    fn part<T>(&mut self, name: &str, consequence: &str, read: impl FnOnce(&str) -> Result<T, String>) -> Option<T> {
         let why = match fs::read_to_string(self.path.join(name)) {
             Ok(text) => match read(&text) {
                 Ok(part) => return Some(part),
@@ -129,18 +118,14 @@ impl RunFolder {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => format!("there is no {name}"),
             Err(e) => format!("{name} cannot be read ({e})"),
         };
-        self.notes
-            .push(format!("In {}, {why}: {consequence}.", self.name));
+        self.notes.push(format!("In {}, {why}: {consequence}.", self.name));
         None
     }
 
     fn read_log(&mut self) -> Vec<LogLine> {
         let path = self.path.join("metrics.jsonl");
         if !path.exists() {
-            self.notes.push(format!(
-                "In {}, there is no metrics.jsonl: there are no learning curves.",
-                self.name
-            ));
+            self.notes.push(format!("In {}, there is no metrics.jsonl: there are no learning curves.", self.name));
             return Vec::new();
         }
         let mut lines = Vec::new();
@@ -151,10 +136,7 @@ impl RunFolder {
                         Ok(line) => lines.push(line),
                         // The last line of a run that was killed is not whole; nothing follows it.
                         Err(error) => {
-                            self.notes.push(format!(
-                                "The learning curves of {} are cut: {error}.",
-                                self.name
-                            ));
+                            self.notes.push(format!("The learning curves of {} are cut: {error}.", self.name));
                             break;
                         }
                     }
@@ -167,14 +149,8 @@ impl RunFolder {
 
     /// What the model was trained on: from `metrics.json`, else from `config.toml`.
     pub fn keys(&self) -> Keys {
-        let measured = self
-            .metrics
-            .as_ref()
-            .map(|m| m.keys.clone())
-            .filter(|keys| !keys.config.is_empty());
-        measured
-            .or_else(|| self.config.as_ref().map(keys_of_config))
-            .unwrap_or_default()
+        let measured = self.metrics.as_ref().map(|m| m.keys.clone()).filter(|keys| !keys.config.is_empty());
+        measured.or_else(|| self.config.as_ref().map(keys_of_config)).unwrap_or_default()
     }
 
     /// How its predictions are to be read.
@@ -182,16 +158,11 @@ impl RunFolder {
         let keys = self.keys();
         // The table of a configuration may say more about the writing than the paper's keys do.
         let data = self.config.as_ref().and_then(|c| c.get("data")).cloned();
-        let style = data
-            .and_then(|data| data.try_into::<StyleKeys>().ok())
-            .unwrap_or_default();
+        let style = data.and_then(|data| data.try_into::<StyleKeys>().ok()).unwrap_or_default();
         Scoring {
             setting: setting_of(&keys),
             notation: keys.notation.parse().unwrap_or(Notation::Infix),
-            style: Style {
-                order: style.order,
-                ones: style.ones,
-            },
+            style: Style { order: style.order, ones: style.ones },
         }
     }
 
@@ -216,16 +187,8 @@ fn setting_of(keys: &Keys) -> Setting {
 /// The keys of a resolved configuration.
 pub fn keys_of_config(config: &toml::Table) -> Keys {
     let data = config.get("data").and_then(toml::Value::as_table);
-    let text = |key: &str| {
-        data.and_then(|d| d.get(key))
-            .and_then(toml::Value::as_str)
-            .unwrap_or_default()
-            .to_owned()
-    };
-    let vars = data
-        .and_then(|d| d.get("vars"))
-        .and_then(toml::Value::as_integer)
-        .unwrap_or(1);
+    let text = |key: &str| data.and_then(|d| d.get(key)).and_then(toml::Value::as_str).unwrap_or_default().to_owned();
+    let vars = data.and_then(|d| d.get("vars")).and_then(toml::Value::as_integer).unwrap_or(1);
     Keys {
         vars: u32::try_from(vars).unwrap_or(0),
         config: text("config"),
@@ -244,19 +207,9 @@ mod tests {
     fn every_part_may_be_missing_and_says_so() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("run-a");
-        assert!(
-            RunFolder::open(&path)
-                .unwrap_err()
-                .to_string()
-                .starts_with("cannot read ")
-        );
+        assert!(RunFolder::open(&path).unwrap_err().to_string().starts_with("cannot read "));
         fs::create_dir(&path).unwrap();
-        assert!(
-            RunFolder::open(&path)
-                .unwrap_err()
-                .to_string()
-                .contains("there is no config.toml")
-        );
+        assert!(RunFolder::open(&path).unwrap_err().to_string().contains("there is no config.toml"));
         fs::write(path.join("config.toml"), "[data]\nconfig = \"small_coeff\"\nvars = 2\nsetting = \"calculator\"\nnotation = \"prefix\"\ngranularity = \"fine\"\n").unwrap();
         let run = RunFolder::open(&path).unwrap();
         assert_eq!(
@@ -266,14 +219,8 @@ mod tests {
                 "In run-a, there is no metrics.json: it has not been evaluated."
             ]
         );
-        assert_eq!(
-            run.keys().title(),
-            "2 variables · small_coeff · calculator · fine · prefix"
-        );
-        assert_eq!(
-            (run.scoring().setting, run.scoring().notation),
-            (Setting::Calculator, Notation::Prefix)
-        );
+        assert_eq!(run.keys().title(), "2 variables · small_coeff · calculator · fine · prefix");
+        assert_eq!((run.scoring().setting, run.scoring().notation), (Setting::Calculator, Notation::Prefix));
         assert_eq!(run.granularity(), Granularity::FINE);
     }
 
@@ -293,27 +240,8 @@ mod tests {
         fs::write(folder.path().join("metrics.jsonl"), log).unwrap();
         let run = RunFolder::open(folder.path()).unwrap();
         assert_eq!(run.log.len(), 3);
-        assert_eq!(
-            run.log[0],
-            LogLine::Train {
-                examples: 3200.0,
-                loss: 1.5,
-                exact: Some(0.25)
-            }
-        );
-        assert!(
-            run.notes
-                .iter()
-                .any(|n| n.contains("metrics.json is damaged")),
-            "{:?}",
-            run.notes
-        );
-        assert!(
-            run.notes
-                .iter()
-                .any(|n| n.contains("are cut: ") && n.contains("line 4")),
-            "{:?}",
-            run.notes
-        );
+        assert_eq!(run.log[0], LogLine::Train { examples: 3200.0, loss: 1.5, exact: Some(0.25) });
+        assert!(run.notes.iter().any(|n| n.contains("metrics.json is damaged")), "{:?}", run.notes);
+        assert!(run.notes.iter().any(|n| n.contains("are cut: ") && n.contains("line 4")), "{:?}", run.notes);
     }
 }

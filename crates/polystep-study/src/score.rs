@@ -72,9 +72,7 @@ impl Scoring {
     /// Scores one prediction.
     pub fn score(&self, prediction: &Prediction) -> Outcome {
         let answers: Vec<_> = prediction.answers().take(ANY).collect();
-        let verdict = answers.first().map_or(self.no_answer(), |answer| {
-            self.verdict(prediction, &answer.output)
-        });
+        let verdict = answers.first().map_or(self.no_answer(), |answer| self.verdict(prediction, &answer.output));
         let (mut any_exact, mut any_symbolic) = (verdict.exact, verdict.symbolic);
         for answer in answers.iter().skip(1) {
             // An exact answer is right both ways; what stands behind it changes nothing.
@@ -94,46 +92,22 @@ impl Scoring {
             any_symbolic,
             beams: prediction.beams.len(),
             confidence: confidence(prediction),
-            features: Features::of(
-                &prediction.input,
-                &self.evaluated(&prediction.target),
-                self.notation,
-            ),
+            features: Features::of(&prediction.input, &self.evaluated(&prediction.target), self.notation),
         }
     }
 
     /// Judges one answer.
     pub fn verdict(&self, prediction: &Prediction, output: &str) -> Verdict {
         let Prediction { kind, target, .. } = prediction;
-        let Judgement {
-            exact,
-            raw_exact,
-            symbolic,
-            malformed,
-        } = judge_text(
-            *kind,
-            self.setting,
-            self.notation,
-            self.style,
-            target,
-            output,
-        );
+        let Judgement { exact, raw_exact, symbolic, malformed } =
+            judge_text(*kind, self.setting, self.notation, self.style, target, output);
         let raw_exact = (self.setting == Setting::Calculator).then_some(raw_exact);
-        Verdict {
-            exact,
-            symbolic,
-            malformed,
-            raw_exact,
-        }
+        Verdict { exact, symbolic, malformed, raw_exact }
     }
 
     fn no_answer(&self) -> Verdict {
         let raw_exact = (self.setting == Setting::Calculator).then_some(false);
-        Verdict {
-            malformed: true,
-            raw_exact,
-            ..Verdict::default()
-        }
+        Verdict { malformed: true, raw_exact, ..Verdict::default() }
     }
 
     /// A text with its brackets evaluated; as it is where it has none, or where they cannot be read.
@@ -141,13 +115,8 @@ impl Scoring {
         if self.setting != Setting::Calculator || !text.contains('[') {
             return text.to_owned();
         }
-        let evaluated = token::encode(text)
-            .ok()
-            .and_then(|tokens| evaluate_brackets(&tokens, self.notation));
-        evaluated.map_or_else(
-            || text.to_owned(),
-            |tokens| token::decode(&tokens, self.notation),
-        )
+        let evaluated = token::encode(text).ok().and_then(|tokens| evaluate_brackets(&tokens, self.notation));
+        evaluated.map_or_else(|| text.to_owned(), |tokens| token::decode(&tokens, self.notation))
     }
 
     /// What predictions from elsewhere are, by their looks.
@@ -164,16 +133,8 @@ impl Scoring {
         } else {
             Setting::Plain
         };
-        let notation = if any(&|p| p.input.contains("INT+")) {
-            Notation::Prefix
-        } else {
-            Notation::Infix
-        };
-        Scoring {
-            setting,
-            notation,
-            style: Style::default(),
-        }
+        let notation = if any(&|p| p.input.contains("INT+")) { Notation::Prefix } else { Notation::Infix };
+        Scoring { setting, notation, style: Style::default() }
     }
 }
 
@@ -181,10 +142,7 @@ fn confidence(prediction: &Prediction) -> Option<Confidence> {
     let logprobs: Option<Vec<f64>> = prediction.answers().map(|beam| beam.logprob).collect();
     let logprobs = logprobs?;
     let logprob = logprobs.first().copied().unwrap_or(f64::NEG_INFINITY);
-    Some(Confidence {
-        margin: calibration::margin(logprobs),
-        logprob,
-    })
+    Some(Confidence { margin: calibration::margin(logprobs), logprob })
 }
 
 /// Scores a stream of predictions.
@@ -192,10 +150,7 @@ pub fn score(
     predictions: impl IntoIterator<Item = Result<Prediction, StudyError>>,
     scoring: &Scoring,
 ) -> Result<Vec<Outcome>, StudyError> {
-    predictions
-        .into_iter()
-        .map(|prediction| Ok(scoring.score(&prediction?)))
-        .collect()
+    predictions.into_iter().map(|prediction| Ok(scoring.score(&prediction?))).collect()
 }
 
 #[cfg(test)]
@@ -222,38 +177,18 @@ mod tests {
     #[test]
     fn the_first_beam_is_the_answer() {
         let plain = Scoring::default();
-        let outcome = plain.score(&prediction(
-            "(2*x1^2)+(3)",
-            &[("(2*x1)*(x1)+(3)", -0.5), ("(2*x1^2)+(3)", -1.5)],
-        ));
-        assert_eq!(
-            outcome.verdict,
-            Verdict {
-                symbolic: true,
-                ..Verdict::default()
-            }
-        );
+        let outcome = plain.score(&prediction("(2*x1^2)+(3)", &[("(2*x1)*(x1)+(3)", -0.5), ("(2*x1^2)+(3)", -1.5)]));
+        assert_eq!(outcome.verdict, Verdict { symbolic: true, ..Verdict::default() });
         assert!(outcome.any_exact && outcome.any_symbolic);
-        assert_eq!(
-            outcome.confidence,
-            Some(Confidence {
-                margin: 1.0,
-                logprob: -0.5
-            })
-        );
-        assert_eq!(
-            (outcome.features.terms, outcome.features.coefficient),
-            (3, 3)
-        );
+        assert_eq!(outcome.confidence, Some(Confidence { margin: 1.0, logprob: -0.5 }));
+        assert_eq!((outcome.features.terms, outcome.features.coefficient), (3, 3));
     }
 
     #[test]
     fn a_sixth_beam_does_not_count() {
         let wrong = ("(3)+(3)", -1.0);
-        let outcome = Scoring::default().score(&prediction(
-            "(2*x1^2)+(3)",
-            &[wrong, wrong, wrong, wrong, wrong, ("(2*x1^2)+(3)", -9.0)],
-        ));
+        let outcome = Scoring::default()
+            .score(&prediction("(2*x1^2)+(3)", &[wrong, wrong, wrong, wrong, wrong, ("(2*x1^2)+(3)", -9.0)]));
         assert!(!outcome.any_exact);
         assert_eq!(outcome.beams, 6);
     }
@@ -261,13 +196,7 @@ mod tests {
     #[test]
     fn no_answer_is_a_wrong_answer() {
         let none = Scoring::default().score(&prediction("(2*x1^2)+(3)", &[]));
-        assert_eq!(
-            none.verdict,
-            Verdict {
-                malformed: true,
-                ..Verdict::default()
-            }
-        );
+        assert_eq!(none.verdict, Verdict { malformed: true, ..Verdict::default() });
         assert_eq!(none.confidence.unwrap().margin, f64::INFINITY);
         let mut cut = prediction("(2*x1^2)+(3)", &[("(2*x1^2)+(3)", -1.0)]);
         cut.beams[0].finished = false;
@@ -284,26 +213,11 @@ mod tests {
 
     #[test]
     fn a_calculator_is_judged_twice() {
-        let calculator = Scoring {
-            setting: Setting::Calculator,
-            ..Scoring::default()
-        };
-        let outcome = calculator.score(&prediction(
-            "([5*3]*x1^2)+(3)",
-            &[("([3*5]*x1^2)+(3)", -0.1)],
-        ));
-        assert_eq!(
-            (outcome.verdict.exact, outcome.verdict.raw_exact),
-            (true, Some(false))
-        );
+        let calculator = Scoring { setting: Setting::Calculator, ..Scoring::default() };
+        let outcome = calculator.score(&prediction("([5*3]*x1^2)+(3)", &[("([3*5]*x1^2)+(3)", -0.1)]));
+        assert_eq!((outcome.verdict.exact, outcome.verdict.raw_exact), (true, Some(false)));
         assert_eq!(outcome.features.coefficient, 15, "of the evaluated target");
-        assert_eq!(
-            Scoring::guess(&[prediction("([5*3]*x1^2)+(3)", &[])]),
-            calculator
-        );
-        assert_eq!(
-            Scoring::guess(&[prediction("(2*x1^2)+(3)", &[])]),
-            Scoring::default()
-        );
+        assert_eq!(Scoring::guess(&[prediction("([5*3]*x1^2)+(3)", &[])]), calculator);
+        assert_eq!(Scoring::guess(&[prediction("(2*x1^2)+(3)", &[])]), Scoring::default());
     }
 }

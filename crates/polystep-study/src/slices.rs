@@ -24,30 +24,19 @@ impl Features {
     pub fn of(input: &str, evaluated_target: &str, notation: Notation) -> Features {
         let input = token::encode(input).unwrap_or_default();
         let target = token::encode(evaluated_target).unwrap_or_default();
-        Features {
-            terms: terms(&input, notation),
-            coefficient: largest(&target),
-            length: input.len() as u64,
-        }
+        Features { terms: terms(&input, notation), coefficient: largest(&target), length: input.len() as u64 }
     }
 }
 
 /// A term more with every sign that joins two terms, factors or products.
 fn terms(tokens: &[u8], notation: Notation) -> u64 {
-    let tokens: Vec<u8> = tokens
-        .iter()
-        .copied()
-        .filter(|&t| t != token::HASH)
-        .collect();
-    let joins = tokens
-        .iter()
-        .enumerate()
-        .filter(|&(i, &t)| match (notation, t) {
-            (_, token::PLUS) => true,
-            (Notation::Prefix, token::SUM_OF | token::PRODUCT_OF) => true,
-            (Notation::Infix, token::TIMES) => tokens.get(i + 1) == Some(&token::OPEN),
-            _ => false,
-        });
+    let tokens: Vec<u8> = tokens.iter().copied().filter(|&t| t != token::HASH).collect();
+    let joins = tokens.iter().enumerate().filter(|&(i, &t)| match (notation, t) {
+        (_, token::PLUS) => true,
+        (Notation::Prefix, token::SUM_OF | token::PRODUCT_OF) => true,
+        (Notation::Infix, token::TIMES) => tokens.get(i + 1) == Some(&token::OPEN),
+        _ => false,
+    });
     u64::from(!tokens.is_empty()) + joins.count() as u64
 }
 
@@ -60,15 +49,12 @@ fn largest(tokens: &[u8]) -> u64 {
         let from = at;
         let mut n: u64 = 0;
         while at < tokens.len() && digit(tokens[at]) {
-            n = n
-                .saturating_mul(10)
-                .saturating_add(u64::from(tokens[at] - token::DIGIT));
+            n = n.saturating_mul(10).saturating_add(u64::from(tokens[at] - token::DIGIT));
             at += 1;
         }
         // Infix: `^2`. Prefix: `^ x1 INT+ 2`.
         let infix_power = from > 0 && tokens[from - 1] == token::POWER;
-        let prefix_power =
-            from > 2 && tokens[from - 1] == token::INT && tokens[from - 3] == token::POWER;
+        let prefix_power = from > 2 && tokens[from - 1] == token::INT && tokens[from - 3] == token::POWER;
         if at > from && !infix_power && !prefix_power {
             largest = largest.max(n);
         }
@@ -121,18 +107,12 @@ impl Slices {
 fn slice(edges: &[u64], values: impl Iterator<Item = (u64, bool)>) -> Vec<Slice> {
     let mut counts = vec![(0u64, 0u64); edges.len()];
     for (value, wrong) in values {
-        let at = edges
-            .partition_point(|&edge| edge <= value)
-            .saturating_sub(1);
+        let at = edges.partition_point(|&edge| edge <= value).saturating_sub(1);
         counts[at] = (counts[at].0 + u64::from(wrong), counts[at].1 + 1);
     }
     let slice = |(i, (wrong, of)): (usize, (u64, u64))| {
         let to = edges.get(i + 1).map(|next| next - 1);
-        Some(Slice {
-            from: edges[i],
-            to,
-            wrong: Proportion::new(wrong, of)?,
-        })
+        Some(Slice { from: edges[i], to, wrong: Proportion::new(wrong, of)? })
     };
     counts.into_iter().enumerate().filter_map(slice).collect()
 }
@@ -143,11 +123,7 @@ mod tests {
 
     #[test]
     fn both_notations_agree_on_a_state() {
-        let infix = Features::of(
-            "(2*x2^2)*(3*x2^1+40)+(5*x1^12)",
-            "30*x1^3+6*x2^300",
-            Notation::Infix,
-        );
+        let infix = Features::of("(2*x2^2)*(3*x2^1+40)+(5*x1^12)", "30*x1^3+6*x2^300", Notation::Infix);
         let prefix = Features::of(
             "+P *F * INT+ 2 ^ x2 INT+ 2 + * INT+ 3 ^ x2 INT+ 1 INT+ 4 0 * INT+ 5 ^ x1 INT+ 1 2",
             "+ * INT+ 3 0 ^ x1 INT+ 3 * INT+ 6 ^ x2 INT+ 3 0 0",
@@ -160,36 +136,15 @@ mod tests {
 
     #[test]
     fn marks_and_nonsense() {
-        assert_eq!(
-            Features::of("MUL $ #(2)*(x1)#*(3)", "MARK $ (2*x1)*(3)", Notation::Infix).terms,
-            3
-        );
+        assert_eq!(Features::of("MUL $ #(2)*(x1)#*(3)", "MARK $ (2*x1)*(3)", Notation::Infix).terms, 3);
         assert_eq!(Features::of("¿", "", Notation::Infix), Features::default());
     }
 
     #[test]
     fn slices_count_every_example_once() {
-        let example = |terms, wrong| {
-            (
-                Features {
-                    terms,
-                    coefficient: 5,
-                    length: 1000,
-                },
-                wrong,
-            )
-        };
-        let slices = Slices::of(&[
-            example(1, false),
-            example(2, true),
-            example(3, true),
-            example(0, false),
-        ]);
-        let terms: Vec<_> = slices
-            .terms
-            .iter()
-            .map(|s| (s.from, s.to, s.wrong.count, s.wrong.of))
-            .collect();
+        let example = |terms, wrong| (Features { terms, coefficient: 5, length: 1000 }, wrong);
+        let slices = Slices::of(&[example(1, false), example(2, true), example(3, true), example(0, false)]);
+        let terms: Vec<_> = slices.terms.iter().map(|s| (s.from, s.to, s.wrong.count, s.wrong.of)).collect();
         assert_eq!(terms, [(1, Some(2), 1, 3), (3, Some(4), 1, 1)]);
         assert_eq!((slices.length.len(), slices.length[0].to), (1, None));
     }

@@ -5,9 +5,7 @@ mod fixture;
 use fixture::Fake;
 use polystep_core::StepKind;
 use polystep_study::columns::{cells, ledger};
-use polystep_study::{
-    Beam, Evaluation, Inputs, Keys, Metrics, Prediction, Provenance, Scoring, StudyError, evaluate,
-};
+use polystep_study::{Beam, Evaluation, Inputs, Keys, Metrics, Prediction, Provenance, Scoring, StudyError, evaluate};
 
 fn prediction(
     proof: &str,
@@ -17,11 +15,8 @@ fn prediction(
     target: &str,
     beams: &[(&str, f64)],
 ) -> Prediction {
-    let beam = |(output, logprob): &(&str, f64)| Beam {
-        output: (*output).into(),
-        logprob: Some(*logprob),
-        finished: true,
-    };
+    let beam =
+        |(output, logprob): &(&str, f64)| Beam { output: (*output).into(), logprob: Some(*logprob), finished: true };
     Prediction {
         proof: proof.into(),
         step,
@@ -39,38 +34,10 @@ fn five() -> Vec<Prediction> {
     let product = "(2)*(x1)+(3)";
     let sum = "(2*x1)+(3)";
     vec![
-        prediction(
-            "a",
-            0,
-            Mulstep,
-            product,
-            sum,
-            &[(sum, -0.1), (product, -7.1)],
-        ),
-        prediction(
-            "a",
-            1,
-            Sumstep,
-            sum,
-            "2*x1+3",
-            &[("2*x1+3", -0.2), ("2*x1+4", -4.2)],
-        ),
-        prediction(
-            "b",
-            0,
-            Mulstep,
-            product,
-            sum,
-            &[(product, -0.5), (sum, -1.0)],
-        ),
-        prediction(
-            "b",
-            1,
-            Sumstep,
-            sum,
-            "2*x1+3",
-            &[("3*x1+3", -0.1), ("2*x1+4", -9.0)],
-        ),
+        prediction("a", 0, Mulstep, product, sum, &[(sum, -0.1), (product, -7.1)]),
+        prediction("a", 1, Sumstep, sum, "2*x1+3", &[("2*x1+3", -0.2), ("2*x1+4", -4.2)]),
+        prediction("b", 0, Mulstep, product, sum, &[(product, -0.5), (sum, -1.0)]),
+        prediction("b", 1, Sumstep, sum, "2*x1+3", &[("3*x1+3", -0.1), ("2*x1+4", -9.0)]),
         prediction("c", 0, Sumstep, sum, "2*x1+3", &[("2*x1+", -1.0)]),
     ]
 }
@@ -79,12 +46,8 @@ fn scored(list: Vec<Prediction>) -> Result<Evaluation, StudyError> {
     let stream = |list: Vec<Prediction>| -> Option<Box<dyn Iterator<Item = Result<Prediction, StudyError>>>> {
         Some(Box::new(list.into_iter().map(Ok)))
     };
-    let inputs = Inputs {
-        greedy: stream(list.clone()),
-        beam: stream(list.clone()),
-        valid: stream(list),
-        ..Inputs::default()
-    };
+    let inputs =
+        Inputs { greedy: stream(list.clone()), beam: stream(list.clone()), valid: stream(list), ..Inputs::default() };
     evaluate("small_coeff", 1, inputs, &Scoring::default())
 }
 
@@ -92,43 +55,19 @@ fn scored(list: Vec<Prediction>) -> Result<Evaluation, StudyError> {
 fn by_hand() {
     let evaluation = scored(five()).unwrap();
     let greedy = evaluation.greedy.unwrap();
-    assert_eq!(
-        (greedy.full_proof.exact.count, greedy.full_proof.exact.of),
-        (1, 3)
-    );
+    assert_eq!((greedy.full_proof.exact.count, greedy.full_proof.exact.of), (1, 3));
     assert_eq!(greedy.full_proof.symbolic.count, 1);
-    assert_eq!(
-        (greedy.stepwise.exact.count, greedy.stepwise.exact.of),
-        (2, 5)
-    );
+    assert_eq!((greedy.stepwise.exact.count, greedy.stepwise.exact.of), (2, 5));
     assert_eq!(greedy.stepwise.symbolic.count, 3);
     assert_eq!(greedy.malformed.count, 1);
     assert_eq!(greedy.raw_exact, None);
     let kind = |kind| greedy.errors.of_kind(kind).unwrap();
-    assert_eq!(
-        (greedy.errors.wrong_proofs, greedy.errors.wrong_steps),
-        (2, 3)
-    );
-    assert_eq!(
-        (
-            kind(StepKind::Mulstep).first.unwrap().count,
-            kind(StepKind::Mulstep).total.unwrap().count
-        ),
-        (1, 1)
-    );
-    assert_eq!(
-        (
-            kind(StepKind::Sumstep).first.unwrap().count,
-            kind(StepKind::Sumstep).total.unwrap().count
-        ),
-        (1, 2)
-    );
+    assert_eq!((greedy.errors.wrong_proofs, greedy.errors.wrong_steps), (2, 3));
+    assert_eq!((kind(StepKind::Mulstep).first.unwrap().count, kind(StepKind::Mulstep).total.unwrap().count), (1, 1));
+    assert_eq!((kind(StepKind::Sumstep).first.unwrap().count, kind(StepKind::Sumstep).total.unwrap().count), (1, 2));
 
     let beam = evaluation.beam.unwrap();
-    assert_eq!(
-        (beam.width, beam.top1.exact.count, beam.any5.exact.count),
-        (2, 2, 3)
-    );
+    assert_eq!((beam.width, beam.top1.exact.count, beam.any5.exact.count), (2, 2, 3));
     // Margins: 7, 4, 0.5, 8.9 and, with a single beam, +∞. Sure: a0 (right), b1, c0 (wrong).
     let calibration = beam.calibration.unwrap();
     let counts = |p: Option<polystep_study::Proportion>| p.map(|p| (p.count, p.of)).unwrap();
@@ -151,26 +90,13 @@ fn the_order_of_a_file_does_not_matter_but_every_step_does() {
     let forward = scored(five()).unwrap();
     let mut backward = five();
     backward.reverse();
-    assert_eq!(
-        scored(backward).unwrap().greedy.unwrap().errors,
-        forward.greedy.unwrap().errors
-    );
+    assert_eq!(scored(backward).unwrap().greedy.unwrap().errors, forward.greedy.unwrap().errors);
     let mut twice = five();
     twice.push(twice[0].clone());
-    assert!(
-        scored(twice)
-            .unwrap_err()
-            .to_string()
-            .starts_with("step 0 of proof a stands twice")
-    );
+    assert!(scored(twice).unwrap_err().to_string().starts_with("step 0 of proof a stands twice"));
     let mut gap = five();
     gap.remove(2);
-    assert!(
-        scored(gap)
-            .unwrap_err()
-            .to_string()
-            .starts_with("proof b has a step 1 but no step 0")
-    );
+    assert!(scored(gap).unwrap_err().to_string().starts_with("proof b has a step 1 but no step 0"));
     let nothing = scored(Vec::new()).unwrap();
     assert!(nothing.greedy.is_none() && nothing.beam.is_none());
 }
@@ -181,37 +107,20 @@ fn the_identity_holds_for_a_whole_run() {
     let metrics = Fake::default().write(folder.path()).metrics.unwrap();
     let beam = metrics.evaluations[0].beam.as_ref().unwrap();
     let sure = beam.calibration.as_ref().unwrap().sure;
-    let [rate, precision, recall] =
-        [sure.sure_rate, sure.precision, sure.recall].map(|p| p.unwrap().percent);
+    let [rate, precision, recall] = [sure.sure_rate, sure.precision, sure.recall].map(|p| p.unwrap().percent);
     assert!(
         (recall - precision * rate / beam.top1.exact.percent).abs() < 1e-5,
         "up to the six decimals of the document"
     );
-    assert!(
-        rate > 50.0 && precision > 95.0,
-        "the made-up model is calibrated"
-    );
+    assert!(rate > 50.0 && precision > 95.0, "the made-up model is calibrated");
 }
 
 /// The keys of metrics.json, in order: what others may rely on.
 #[test]
 fn the_document_is_stable() {
-    let keys = Keys {
-        vars: 1,
-        config: "small_coeff".into(),
-        setting: "plain".into(),
-        ..Keys::default()
-    };
-    let run = Provenance {
-        seed: Some(1),
-        ..Provenance::default()
-    };
-    let metrics = Metrics {
-        run,
-        keys,
-        evaluations: vec![scored(five()).unwrap()],
-        ..Metrics::default()
-    };
+    let keys = Keys { vars: 1, config: "small_coeff".into(), setting: "plain".into(), ..Keys::default() };
+    let run = Provenance { seed: Some(1), ..Provenance::default() };
+    let metrics = Metrics { run, keys, evaluations: vec![scored(five()).unwrap()], ..Metrics::default() };
     let text = serde_json::to_string_pretty(&metrics).unwrap();
     insta::assert_snapshot!("metrics_json", text);
     let again: Metrics = serde_json::from_str(&text).unwrap();
@@ -225,58 +134,16 @@ fn the_columns_and_the_ledger_agree() {
     let evaluation = &metrics.evaluations[0];
     let row = ledger(&metrics, evaluation, "S");
     let names: Vec<&str> = row.iter().map(|(name, _)| name.as_str()).collect();
-    assert_eq!(
-        names[..8],
-        [
-            "vars",
-            "config",
-            "setting",
-            "granularity",
-            "notation",
-            "curriculum",
-            "recipe",
-            "size"
-        ]
-    );
-    assert_eq!(
-        names[names.len() - 6..],
-        [
-            "recursive_exact",
-            "malformed",
-            "seed",
-            "seconds",
-            "device",
-            "commit"
-        ]
-    );
-    let text = |name: &str| {
-        row.iter()
-            .find(|(n, _)| n == name)
-            .map(|(_, t)| t.as_str())
-            .unwrap()
-    };
+    assert_eq!(names[..8], ["vars", "config", "setting", "granularity", "notation", "curriculum", "recipe", "size"]);
+    assert_eq!(names[names.len() - 6..], ["recursive_exact", "malformed", "seed", "seconds", "device", "commit"]);
+    let text = |name: &str| row.iter().find(|(n, _)| n == name).map(|(_, t)| t.as_str()).unwrap();
     for cell in cells(&metrics, evaluation) {
         let ours = cell.ours.unwrap();
-        let decimals = if cell.column.name.ends_with("examples") {
-            0
-        } else {
-            2
-        };
-        assert_eq!(
-            text(cell.column.name),
-            format!("{ours:.decimals$}"),
-            "{}",
-            cell.column.name
-        );
+        let decimals = if cell.column.name.ends_with("examples") { 0 } else { 2 };
+        assert_eq!(text(cell.column.name), format!("{ours:.decimals$}"), "{}", cell.column.name);
     }
-    assert_eq!(
-        (text("train_examples"), text("seed"), text("endpoint_acc")),
-        ("7000064", "1", "")
-    );
+    assert_eq!((text("train_examples"), text("seed"), text("endpoint_acc")), ("7000064", "1", ""));
     let lo: f64 = text("full_proof_acc_lo").parse().unwrap();
     assert!(lo < text("full_proof_acc").parse().unwrap());
-    assert!(
-        text("full_proof_acc_symbolic").parse::<f64>().unwrap()
-            >= text("full_proof_acc").parse().unwrap()
-    );
+    assert!(text("full_proof_acc_symbolic").parse::<f64>().unwrap() >= text("full_proof_acc").parse().unwrap());
 }

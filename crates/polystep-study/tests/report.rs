@@ -33,11 +33,8 @@ fn numbers_are_those_of(page: &str, documents: &[Value]) -> usize {
     for (pointer, text) in &shown {
         let (run, pointer) = pointer.split_once('/').unwrap();
         let document = &documents[run.parse::<usize>().unwrap()];
-        let value = document
-            .pointer(&format!("/{pointer}"))
-            .and_then(Value::as_f64);
-        let value =
-            value.unwrap_or_else(|| panic!("{pointer} is on the page but not in metrics.json"));
+        let value = document.pointer(&format!("/{pointer}")).and_then(Value::as_f64);
+        let value = value.unwrap_or_else(|| panic!("{pointer} is on the page but not in metrics.json"));
         let decimals = text.split_once('.').map_or(0, |(_, d)| d.len());
         assert_eq!(*text, format!("{value:.decimals$}"), "{pointer}");
     }
@@ -50,19 +47,10 @@ fn metrics(run: &RunFolder) -> Value {
 
 /// Every element is closed, in order.
 fn is_well_formed(page: &str) {
-    let body = page
-        .split_once("<body>")
-        .unwrap()
-        .1
-        .split_once("<script>")
-        .unwrap()
-        .0;
+    let body = page.split_once("<body>").unwrap().1.split_once("<script>").unwrap().0;
     let mut open: Vec<&str> = Vec::new();
     for tag in body.split('<').skip(1) {
-        let tag = tag
-            .split_once('>')
-            .unwrap_or_else(|| panic!("an open tag: {tag}"))
-            .0;
+        let tag = tag.split_once('>').unwrap_or_else(|| panic!("an open tag: {tag}")).0;
         let name = tag.split([' ', '\n']).next().unwrap().trim_end_matches('/');
         if let Some(closed) = name.strip_prefix('/') {
             assert_eq!(open.pop(), Some(closed), "{tag}");
@@ -83,31 +71,17 @@ fn needs_nothing(page: &str) {
 #[test]
 fn the_numbers_are_those_of_metrics_json() {
     let folder = tempfile::tempdir().unwrap();
-    let run = Fake {
-        also: &["large_coeff"],
-        ..Fake::default()
-    }
-    .write(&folder.path().join("a"));
+    let run = Fake { also: &["large_coeff"], ..Fake::default() }.write(&folder.path().join("a"));
     let page = html(std::slice::from_ref(&run));
     assert!(numbers_are_those_of(&page, &[metrics(&run)]) > 50);
     is_well_formed(&page);
     needs_nothing(&page);
     // The paper's numbers of this very experiment, as printed.
-    for printed in [
-        "paper <b>92.8</b>",
-        "<td>94.75</td>",
-        "<td class=\"printed\">95.83</td>",
-    ] {
+    for printed in ["paper <b>92.8</b>", "<td>94.75</td>", "<td class=\"printed\">95.83</td>"] {
         assert!(page.contains(printed), "{printed}");
     }
     // A page that shows other numbers is found out.
-    let full = run.metrics.unwrap().evaluations[0]
-        .greedy
-        .as_ref()
-        .unwrap()
-        .full_proof
-        .exact
-        .percent;
+    let full = run.metrics.unwrap().evaluations[0].greedy.as_ref().unwrap().full_proof.exact.percent;
     let forged = page.replace(&format!(">{full:.2}<"), ">99.99<");
     assert!(
         std::panic::catch_unwind(|| numbers_are_those_of(
@@ -124,17 +98,8 @@ fn several_runs_are_compared() {
     let base = Fake::default();
     let runs = [
         base.write(&folder.path().join("first")),
-        Fake {
-            seed: 2,
-            ..base.clone()
-        }
-        .write(&folder.path().join("second")),
-        Fake {
-            granularity: "fine",
-            clumsiness: 0.2,
-            ..base
-        }
-        .write(&folder.path().join("fine")),
+        Fake { seed: 2, ..base.clone() }.write(&folder.path().join("second")),
+        Fake { granularity: "fine", clumsiness: 0.2, ..base }.write(&folder.path().join("fine")),
     ];
     let page = html(&runs);
     let documents: Vec<Value> = runs.iter().map(metrics).collect();
@@ -163,19 +128,9 @@ fn every_setting_has_its_page() {
     ] {
         let name = format!("{setting}-{notation}");
         // The one-shot model writes short lines, on which the made-up one seldom errs.
-        let clumsiness = if setting == Setting::Endpoint {
-            100.0
-        } else {
-            3.0
-        };
-        let run = Fake {
-            setting,
-            notation,
-            clumsiness,
-            proofs: 60,
-            ..Fake::default()
-        }
-        .write(&folder.path().join(&name));
+        let clumsiness = if setting == Setting::Endpoint { 100.0 } else { 3.0 };
+        let run =
+            Fake { setting, notation, clumsiness, proofs: 60, ..Fake::default() }.write(&folder.path().join(&name));
         let page = html(std::slice::from_ref(&run));
         numbers_are_those_of(&page, &[metrics(&run)]);
         is_well_formed(&page);
@@ -187,16 +142,8 @@ fn every_setting_has_its_page() {
         }
         let markstep = page.contains("<th scope=\"row\">markstep</th>");
         assert_eq!(markstep, setting == Setting::Annotated, "{name}");
-        assert_eq!(
-            page.contains("Endpoint right"),
-            setting == Setting::Endpoint,
-            "{name}"
-        );
-        assert_eq!(
-            page.contains("brackets exact"),
-            setting == Setting::Calculator,
-            "{name}"
-        );
+        assert_eq!(page.contains("Endpoint right"), setting == Setting::Endpoint, "{name}");
+        assert_eq!(page.contains("brackets exact"), setting == Setting::Calculator, "{name}");
     }
 }
 
@@ -215,14 +162,12 @@ fn what_a_run_does_not_have_it_says() {
     assert!(!complete.contains("class=\"absent\""));
 
     fs::remove_dir_all(run.join("predictions")).unwrap();
-    assert!(page_of(&run).contains(
-        "There are no predictions in predictions/medium_coeff-1, so failures cannot be listed."
-    ));
+    assert!(
+        page_of(&run).contains("There are no predictions in predictions/medium_coeff-1, so failures cannot be listed.")
+    );
 
     fs::remove_file(run.join("metrics.jsonl")).unwrap();
-    assert!(
-        page_of(&run).contains("There is no log of the training, so there are no learning curves.")
-    );
+    assert!(page_of(&run).contains("There is no log of the training, so there are no learning curves."));
 
     // An evaluation without beam search and recursion.
     let path = run.join("metrics.json");
@@ -251,11 +196,7 @@ fn damaged_predictions_do_not_break_the_page() {
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run");
     Fake::default().write(&run);
-    fs::write(
-        run.join("predictions/medium_coeff-1/greedy.jsonl"),
-        "{\"proof\":\"a\"}\n",
-    )
-    .unwrap();
+    fs::write(run.join("predictions/medium_coeff-1/greedy.jsonl"), "{\"proof\":\"a\"}\n").unwrap();
     assert!(page_of(&run).contains("greedy.jsonl line 1: missing field `step`"));
 }
 
@@ -263,7 +204,8 @@ fn damaged_predictions_do_not_break_the_page() {
 #[test]
 fn training_alone_is_reported() {
     let folder = tempfile::tempdir().unwrap();
-    let share = |n: u64| serde_json::json!({"right": n, "total": 1000, "share": n as f64 / 1000.0, "lo": 0.9, "hi": 1.0});
+    let share =
+        |n: u64| serde_json::json!({"right": n, "total": 1000, "share": n as f64 / 1000.0, "lo": 0.9, "hi": 1.0});
     let document = serde_json::json!({
         "version": "0.1.0", "commit": "abc", "device": "cpu", "recipe": "fast", "seed": 7, "parameters": 1000, "steps": 10,
         "examples": 2560, "seconds": 1.5, "test": {"full_proof": share(972), "stepwise": share(991)}
@@ -273,13 +215,7 @@ fn training_alone_is_reported() {
     // Adding an evaluation keeps what stands there, once.
     let metrics: Metrics = serde_json::from_value(document).unwrap();
     let again = serde_json::to_string(&metrics).unwrap();
-    assert_eq!(
-        (
-            again.matches("\"seed\"").count(),
-            again.matches("\"test\"").count()
-        ),
-        (1, 1)
-    );
+    assert_eq!((again.matches("\"seed\"").count(), again.matches("\"test\"").count()), (1, 1));
     assert!(again.contains("\"steps\":10"));
 }
 
@@ -305,13 +241,9 @@ fn the_tables_for_other_documents() {
     let read = |i: usize| fs::read_to_string(&files[i]).unwrap();
     insta::assert_snapshot!("markdown", read(1));
     insta::assert_snapshot!("latex", read(2));
-    let left: Vec<_> = fs::read_dir(folder.path())
-        .unwrap()
-        .map(|e| e.unwrap().file_name().into_string().unwrap())
-        .collect();
+    let left: Vec<_> =
+        fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
     assert!(left.iter().all(|name| !name.ends_with(".tmp")), "{left:?}");
-    let nowhere = report::write(&[], &folder.path().join("no/such/report.html"))
-        .unwrap_err()
-        .to_string();
+    let nowhere = report::write(&[], &folder.path().join("no/such/report.html")).unwrap_err().to_string();
     assert!(nowhere.starts_with("cannot write "), "{nowhere}");
 }

@@ -30,16 +30,8 @@ pub struct Axis {
 impl Axis {
     /// A linear axis over `range`, with ticks at round numbers.
     pub fn linear(label: &str, range: (f64, f64), unit: &str) -> Axis {
-        let ticks = round_ticks(range, 5)
-            .into_iter()
-            .map(|v| (v, format!("{}{unit}", short(v))))
-            .collect();
-        Axis {
-            label: label.to_owned(),
-            scale: Scale::Linear,
-            range,
-            ticks,
-        }
+        let ticks = round_ticks(range, 5).into_iter().map(|v| (v, format!("{}{unit}", short(v)))).collect();
+        Axis { label: label.to_owned(), scale: Scale::Linear, range, ticks }
     }
 
     /// A logarithmic axis over the whole powers of ten around `range`, or over 1-2-5 steps if there are few.
@@ -47,23 +39,14 @@ impl Axis {
         let mut ticks = Vec::new();
         for power in range.0.log10().floor() as i32..=range.1.log10().ceil() as i32 {
             let many = (range.1 / range.0).log10() > 2.5;
-            for step in if many {
-                &[1.0][..]
-            } else {
-                &[1.0, 2.0, 5.0][..]
-            } {
+            for step in if many { &[1.0][..] } else { &[1.0, 2.0, 5.0][..] } {
                 let value = step * 10f64.powi(power);
                 if value >= range.0 * 0.999 && value <= range.1 * 1.001 {
                     ticks.push((value, short(value)));
                 }
             }
         }
-        Axis {
-            label: label.to_owned(),
-            scale: Scale::Log,
-            range,
-            ticks,
-        }
+        Axis { label: label.to_owned(), scale: Scale::Log, range, ticks }
     }
 
     /// Where a value lies, from 0 to 1; what is outside is moved to the end.
@@ -73,11 +56,7 @@ impl Axis {
             Scale::Linear => (value - from) / (to - from),
             Scale::Log => (value.max(f64::MIN_POSITIVE) / from).ln() / (to / from).ln(),
         };
-        if place.is_finite() {
-            place.clamp(0.0, 1.0)
-        } else {
-            0.0
-        }
+        if place.is_finite() { place.clamp(0.0, 1.0) } else { 0.0 }
     }
 }
 
@@ -132,16 +111,8 @@ struct Frame {
     right: f64,
 }
 
-const LARGE: Frame = Frame {
-    width: 520.0,
-    height: 300.0,
-    right: 506.0,
-};
-const SMALL: Frame = Frame {
-    width: 360.0,
-    height: 250.0,
-    right: 352.0,
-};
+const LARGE: Frame = Frame { width: 520.0, height: 300.0, right: 506.0 };
+const SMALL: Frame = Frame { width: 360.0, height: 250.0, right: 352.0 };
 const LEFT: f64 = 54.0;
 const TOP: f64 = 12.0;
 const BOTTOM: f64 = 44.0;
@@ -171,16 +142,8 @@ impl Plot {
         }
         axis_labels(LARGE, &mut svg, &self.x.label, &self.y.label);
         if self.diagonal {
-            let (x0, y0, x1, y1) = (
-                LARGE.across(0.0),
-                LARGE.up(0.0),
-                LARGE.across(1.0),
-                LARGE.up(1.0),
-            );
-            let _ = write!(
-                svg,
-                r#"<line class="ideal" x1="{x0:.1}" y1="{y0:.1}" x2="{x1:.1}" y2="{y1:.1}"/>"#
-            );
+            let (x0, y0, x1, y1) = (LARGE.across(0.0), LARGE.up(0.0), LARGE.across(1.0), LARGE.up(1.0));
+            let _ = write!(svg, r#"<line class="ideal" x1="{x0:.1}" y1="{y0:.1}" x2="{x1:.1}" y2="{y1:.1}"/>"#);
         }
         for (i, series) in self.series.iter().enumerate() {
             self.line(&mut svg, i, series);
@@ -190,8 +153,7 @@ impl Plot {
     }
 
     fn line(&self, svg: &mut String, i: usize, series: &Series) {
-        let place =
-            |&(x, y): &(f64, f64)| (LARGE.across(self.x.place(x)), LARGE.up(self.y.place(y)));
+        let place = |&(x, y): &(f64, f64)| (LARGE.across(self.x.place(x)), LARGE.up(self.y.place(y)));
         let mut path = String::new();
         let mut before = None;
         for point in &series.points {
@@ -227,10 +189,7 @@ pub fn bars(title: &str, description: &str, x_label: &str, y: &Axis, bars: &[Bar
     let wide = (SMALL.right - LEFT) * slot;
     for (i, bar) in bars.iter().enumerate() {
         let middle = SMALL.across((i as f64 + 0.5) * slot);
-        let (width, height) = (
-            (wide * 0.62).min(46.0),
-            SMALL.up(0.0) - SMALL.up(y.place(bar.value)),
-        );
+        let (width, height) = ((wide * 0.62).min(46.0), SMALL.up(0.0) - SMALL.up(y.place(bar.value)));
         let (x, top) = (middle - width / 2.0, SMALL.up(y.place(bar.value)));
         let _ = write!(svg, r#"<g><title>{}</title>"#, escape(&bar.note));
         // A bar of height 0 would have nothing to point at.
@@ -244,32 +203,16 @@ pub fn bars(title: &str, description: &str, x_label: &str, y: &Axis, bars: &[Bar
             svg,
             r#"<rect class="bar" x="{x:.1}" y="{top:.1}" width="{width:.1}" height="{height:.1}" rx="2"/>"#
         );
-        let (lo, hi) = (
-            SMALL.up(y.place(bar.interval.0)),
-            SMALL.up(y.place(bar.interval.1)),
-        );
+        let (lo, hi) = (SMALL.up(y.place(bar.interval.0)), SMALL.up(y.place(bar.interval.1)));
         // An interval that leaves the chart belongs to a handful of examples: it is drawn, but does not shout.
-        let open = if bar.interval.1 > y.range.1 {
-            " open"
-        } else {
-            ""
-        };
-        let _ = write!(
-            svg,
-            r#"<path class="whisker{open}" d="M{middle:.1} {lo:.1}V{hi:.1}"/></g>"#
-        );
+        let open = if bar.interval.1 > y.range.1 { " open" } else { "" };
+        let _ = write!(svg, r#"<path class="whisker{open}" d="M{middle:.1} {lo:.1}V{hi:.1}"/></g>"#);
         let anchor = if wide < 42.0 { "end" } else { "middle" };
         let y = SMALL.up(0.0) + if wide < 42.0 { 13.0 } else { 17.0 };
-        let turn = if wide < 42.0 {
-            format!(r#" transform="rotate(-35 {middle:.1} {y:.1})""#)
-        } else {
-            String::new()
-        };
+        let turn = if wide < 42.0 { format!(r#" transform="rotate(-35 {middle:.1} {y:.1})""#) } else { String::new() };
         let label = escape(&bar.label);
-        let _ = write!(
-            svg,
-            r#"<text class="tick" x="{middle:.1}" y="{y:.1}" text-anchor="{anchor}"{turn}>{label}</text>"#
-        );
+        let _ =
+            write!(svg, r#"<text class="tick" x="{middle:.1}" y="{y:.1}" text-anchor="{anchor}"{turn}>{label}</text>"#);
     }
     svg.push_str("</svg>");
     svg
@@ -286,11 +229,7 @@ fn open(frame: Frame, title: &str, description: &str) -> String {
 fn grid(frame: Frame, svg: &mut String, y: &Axis) {
     for (value, label) in &y.ticks {
         let at = frame.up(y.place(*value));
-        let _ = write!(
-            svg,
-            r#"<line class="grid" x1="{LEFT}" y1="{at:.1}" x2="{:.1}" y2="{at:.1}"/>"#,
-            frame.right
-        );
+        let _ = write!(svg, r#"<line class="grid" x1="{LEFT}" y1="{at:.1}" x2="{:.1}" y2="{at:.1}"/>"#, frame.right);
         let _ = write!(
             svg,
             r#"<text class="tick" x="{:.1}" y="{:.1}" text-anchor="end">{label}</text>"#,
@@ -329,20 +268,12 @@ pub fn round_ticks((from, to): (f64, f64), count: usize) -> Vec<f64> {
         return vec![from];
     }
     let power = 10f64.powf(rough.log10().floor());
-    let step = [1.0, 2.0, 5.0, 10.0]
-        .map(|m| m * power)
-        .into_iter()
-        .find(|s| *s >= rough * 0.999)
-        .unwrap_or(rough);
+    let step = [1.0, 2.0, 5.0, 10.0].map(|m| m * power).into_iter().find(|s| *s >= rough * 0.999).unwrap_or(rough);
     let first = (from / step - 1e-9).ceil() as i64;
     let last = (to / step + 1e-9).floor() as i64;
     // Divided, not multiplied, by a whole number where the step is below 1: 3 · 0.1 is not 0.3.
     let value = |i: i64| {
-        if step < 1.0 {
-            i as f64 / (1.0 / step).round()
-        } else {
-            i as f64 * step
-        }
+        if step < 1.0 { i as f64 / (1.0 / step).round() } else { i as f64 * step }
     };
     (first..=last).map(value).collect()
 }
@@ -365,11 +296,7 @@ fn precise(value: f64) -> String {
     }
     let digits = (2 - value.abs().log10().floor() as i32).clamp(0, 9) as usize;
     let text = format!("{value:.digits$}");
-    if text.contains('.') {
-        text.trim_end_matches('0').trim_end_matches('.').to_owned()
-    } else {
-        text
-    }
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
 /// Text inside XML.
@@ -393,10 +320,7 @@ mod tests {
 
     #[test]
     fn ticks_are_round() {
-        assert_eq!(
-            round_ticks((0.0, 100.0), 5),
-            [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]
-        );
+        assert_eq!(round_ticks((0.0, 100.0), 5), [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]);
         assert_eq!(round_ticks((0.0, 0.5), 5), [0.0, 0.1, 0.2, 0.3, 0.4, 0.5]);
         assert_eq!(round_ticks((93.0, 100.0), 5), [94.0, 96.0, 98.0, 100.0]);
         assert_eq!(round_ticks((3.0, 3.0), 5), [3.0]);
@@ -412,12 +336,7 @@ mod tests {
 
     #[test]
     fn a_plot_places_its_points_and_escapes_its_words() {
-        let series = Series {
-            name: "a<b".into(),
-            points: vec![(0.0, 0.0), (10.0, 100.0)],
-            dots: true,
-            steps: false,
-        };
+        let series = Series { name: "a<b".into(), points: vec![(0.0, 0.0), (10.0, 100.0)], dots: true, steps: false };
         let plot = Plot {
             title: "T".into(),
             description: "\"D\"".into(),

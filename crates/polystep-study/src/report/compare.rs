@@ -63,28 +63,18 @@ impl Comparison {
     pub fn of(runs: &[RunFolder], graded: &[Graded]) -> Comparison {
         let configs: Vec<toml::Table> = runs.iter().filter_map(|r| r.config.clone()).collect();
         let complete = configs.len() == runs.len();
-        let logs: Vec<_> = runs
-            .iter()
-            .map(|r| (r.name.clone(), r.log.as_slice()))
-            .collect();
+        let logs: Vec<_> = runs.iter().map(|r| (r.name.clone(), r.log.as_slice())).collect();
         let (mut pairs, mut unpaired) = (Vec::new(), Vec::new());
         for i in 0..runs.len() {
             for j in i + 1..runs.len() {
-                let found = graded[i]
-                    .solved
-                    .as_ref()
-                    .zip(graded[j].solved.as_ref())
-                    .and_then(|(a, b)| pair(a, b));
+                let found = graded[i].solved.as_ref().zip(graded[j].solved.as_ref()).and_then(|(a, b)| pair(a, b));
                 match found {
                     Some(pair) => pairs.push(pair_view(&runs[i].name, &runs[j].name, pair)),
                     None => unpaired.push(format!("{} and {}", runs[i].name, runs[j].name)),
                 }
             }
         }
-        let measured: Vec<_> = runs
-            .iter()
-            .map(|r| (r.config.as_ref(), r.metrics.as_ref()))
-            .collect();
+        let measured: Vec<_> = runs.iter().map(|r| (r.config.as_ref(), r.metrics.as_ref())).collect();
         let group = |g: crate::compare::Seeds| SeedsView {
             names: g.runs.iter().map(|&i| runs[i].name.clone()).collect(),
             rows: g.columns.iter().map(seed_row).collect(),
@@ -93,11 +83,7 @@ impl Comparison {
             names: runs.iter().map(|r| r.name.clone()).collect(),
             table: table(runs),
             chart: curves::together(&logs),
-            differences: if complete {
-                differences(&configs)
-            } else {
-                Vec::new()
-            },
+            differences: if complete { differences(&configs) } else { Vec::new() },
             configs_missing: !complete,
             pairs,
             unpaired,
@@ -118,30 +104,16 @@ fn seed_row(spread: &crate::compare::Spread) -> SeedRow {
 
 fn pair_view(first: &str, second: &str, pair: Pair) -> PairView {
     let table = pair.table;
-    let p = if pair.p_value < 1e-4 {
-        "p < 0.0001".to_owned()
-    } else {
-        format!("p = {:.4}", pair.p_value)
-    };
+    let p = if pair.p_value < 1e-4 { "p < 0.0001".to_owned() } else { format!("p = {:.4}", pair.p_value) };
     let significant = pair.p_value < 0.05;
     let sentence = match (table.first_only, table.second_only) {
         (0, 0) => "They solve the same proofs.".to_owned(),
         (a, b) if a == b => "They solve equally many.".to_owned(),
         (a, b) => {
-            let (better, worse) = if a > b {
-                (first, second)
-            } else {
-                (second, first)
-            };
+            let (better, worse) = if a > b { (first, second) } else { (second, first) };
             let (more, less) = (a.max(b), a.min(b));
-            let chance = if significant {
-                "more than chance explains"
-            } else {
-                "which may be chance"
-            };
-            format!(
-                "{better} solves {more} that {worse} does not, against {less} the other way round: {chance}."
-            )
+            let chance = if significant { "more than chance explains" } else { "which may be chance" };
+            format!("{better} solves {more} that {worse} does not, against {less} the other way round: {chance}.")
         }
     };
     let some = |mut examples: Vec<Example>| {
@@ -174,17 +146,9 @@ fn table(runs: &[RunFolder]) -> Option<Table> {
             Some((i, cells(metrics, metrics.home()?.1)))
         })
         .collect();
-    let has = |c: &Column| {
-        rows.iter().any(|(_, cells)| {
-            cells
-                .iter()
-                .any(|cell| cell.column == *c && cell.ours.is_some())
-        })
-    };
-    let columns: Vec<Column> = COLUMNS
-        .into_iter()
-        .filter(|c| !c.name.starts_with("err_") && has(c))
-        .collect();
+    let has =
+        |c: &Column| rows.iter().any(|(_, cells)| cells.iter().any(|cell| cell.column == *c && cell.ours.is_some()));
+    let columns: Vec<Column> = COLUMNS.into_iter().filter(|c| !c.name.starts_with("err_") && has(c)).collect();
     if rows.is_empty() {
         return None;
     }
@@ -197,47 +161,21 @@ fn table(runs: &[RunFolder]) -> Option<Table> {
                 return Number::text("–");
             };
             let home = runs[*i].metrics.as_ref().and_then(|m| m.home());
-            let metric = home
-                .and_then(|(at, e)| Some(format!("{i}/evaluations/{at}{}", pointer(e, c.name)?)));
-            let small = find(c)
-                .and_then(|cell| cell.interval)
-                .map(|(lo, hi)| format!("{lo:.1}–{hi:.1}"));
-            Number {
-                metric,
-                small,
-                ..Number::text(number(value, c.unit))
-            }
+            let metric = home.and_then(|(at, e)| Some(format!("{i}/evaluations/{at}{}", pointer(e, c.name)?)));
+            let small = find(c).and_then(|cell| cell.interval).map(|(lo, hi)| format!("{lo:.1}–{hi:.1}"));
+            Number { metric, small, ..Number::text(number(value, c.unit)) }
         };
-        let paper: Vec<Option<String>> =
-            columns.iter().map(|c| find(c).and_then(printed)).collect();
-        out.push(TableRow {
-            label: runs[*i].name.clone(),
-            class: "ours",
-            cells: columns.iter().map(ours).collect(),
-        });
+        let paper: Vec<Option<String>> = columns.iter().map(|c| find(c).and_then(printed)).collect();
+        out.push(TableRow { label: runs[*i].name.clone(), class: "ours", cells: columns.iter().map(ours).collect() });
         papers.push(paper);
     }
     // The paper's row stands under the last of neighbouring runs that repeat the same experiment.
     let known = |paper: &[Option<String>]| paper.iter().any(Option::is_some);
     for i in (0..papers.len()).rev() {
         if known(&papers[i]) && papers.get(i + 1) != Some(&papers[i]) {
-            let cells = papers[i]
-                .iter()
-                .map(|t| Number::text(t.clone().unwrap_or_default()))
-                .collect();
-            out.insert(
-                i + 1,
-                TableRow {
-                    label: "paper".to_owned(),
-                    class: "paper",
-                    cells,
-                },
-            );
+            let cells = papers[i].iter().map(|t| Number::text(t.clone().unwrap_or_default())).collect();
+            out.insert(i + 1, TableRow { label: "paper".to_owned(), class: "paper", cells });
         }
     }
-    Some(Table {
-        groups: groups(&columns),
-        headings: columns.iter().map(|c| c.heading).collect(),
-        rows: out,
-    })
+    Some(Table { groups: groups(&columns), headings: columns.iter().map(|c| c.heading).collect(), rows: out })
 }

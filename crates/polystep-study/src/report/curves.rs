@@ -28,10 +28,7 @@ fn thin(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
     let size = points.len().div_ceil(POINTS).max(1);
     let mean = |chunk: &[(f64, f64)]| {
         let n = chunk.len() as f64;
-        (
-            chunk.iter().map(|p| p.0).sum::<f64>() / n,
-            chunk.iter().map(|p| p.1).sum::<f64>() / n,
-        )
+        (chunk.iter().map(|p| p.0).sum::<f64>() / n, chunk.iter().map(|p| p.1).sum::<f64>() / n)
     };
     points.chunks(size).map(mean).collect()
 }
@@ -39,70 +36,33 @@ fn thin(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
 fn line(name: &str, points: Vec<(f64, f64)>) -> Option<Series> {
     let points = thin(points);
     let dots = points.len() <= 40;
-    (!points.is_empty()).then(|| Series {
-        name: name.to_owned(),
-        points,
-        dots,
-        steps: false,
-    })
+    (!points.is_empty()).then(|| Series { name: name.to_owned(), points, dots, steps: false })
 }
 
-fn plot(
-    title: &str,
-    description: String,
-    x: Axis,
-    y: Axis,
-    series: Vec<Series>,
-    diagonal: bool,
-) -> Chart {
+fn plot(title: &str, description: String, x: Axis, y: Axis, series: Vec<Series>, diagonal: bool) -> Chart {
     let legend = if series.len() > 1 {
-        series
-            .iter()
-            .map(|s| (s.name.clone(), s.points.len() == 1))
-            .collect()
+        series.iter().map(|s| (s.name.clone(), s.points.len() == 1)).collect()
     } else {
         Vec::new()
     };
-    let plot = Plot {
-        title: title.to_owned(),
-        description: description.clone(),
-        x,
-        y,
-        series,
-        diagonal,
-    };
-    Chart {
-        title: title.to_owned(),
-        description,
-        legend,
-        svg: plot.svg(),
-    }
+    let plot = Plot { title: title.to_owned(), description: description.clone(), x, y, series, diagonal };
+    Chart { title: title.to_owned(), description, legend, svg: plot.svg() }
 }
 
 /// Accuracy and loss over the examples seen.
 pub fn learning(log: &[LogLine]) -> Vec<Chart> {
-    let pick = |get: &dyn Fn(&LogLine) -> Option<(f64, f64)>| {
-        log.iter().filter_map(get).collect::<Vec<_>>()
-    };
+    let pick = |get: &dyn Fn(&LogLine) -> Option<(f64, f64)>| log.iter().filter_map(get).collect::<Vec<_>>();
     let percent = |x: f64, y: f64| (x, 100.0 * y);
     let full = pick(&|l| match l {
-        LogLine::Valid {
-            examples,
-            full_proof,
-            ..
-        } => Some(percent(*examples, *full_proof)),
+        LogLine::Valid { examples, full_proof, .. } => Some(percent(*examples, *full_proof)),
         _ => None,
     });
     let stepwise = pick(&|l| match l {
-        LogLine::Valid {
-            examples, stepwise, ..
-        } => Some(percent(*examples, *stepwise)),
+        LogLine::Valid { examples, stepwise, .. } => Some(percent(*examples, *stepwise)),
         _ => None,
     });
     let exact = pick(&|l| match l {
-        LogLine::Train {
-            examples, exact, ..
-        } => exact.map(|e| percent(*examples, e)),
+        LogLine::Train { examples, exact, .. } => exact.map(|e| percent(*examples, e)),
         _ => None,
     });
     let train_loss = pick(&|l| match l {
@@ -114,53 +74,25 @@ pub fn learning(log: &[LogLine]) -> Vec<Chart> {
         _ => None,
     });
     let mut charts = Vec::new();
-    let last = |points: &[(f64, f64)]| {
-        points
-            .last()
-            .map(|p| format!("{:.1} %", p.1))
-            .unwrap_or_else(|| "unknown".to_owned())
-    };
-    let words = format!(
-        "At the end {} of the validation proofs and {} of their steps are right",
-        last(&full),
-        last(&stepwise)
-    );
-    let series: Vec<_> = [
-        line("full proofs, validation", full),
-        line("steps, validation", stepwise),
-        line("steps, training", exact),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
+    let last =
+        |points: &[(f64, f64)]| points.last().map(|p| format!("{:.1} %", p.1)).unwrap_or_else(|| "unknown".to_owned());
+    let words =
+        format!("At the end {} of the validation proofs and {} of their steps are right", last(&full), last(&stepwise));
+    let series: Vec<_> =
+        [line("full proofs, validation", full), line("steps, validation", stepwise), line("steps, training", exact)]
+            .into_iter()
+            .flatten()
+            .collect();
     let x = || Axis::linear("training examples", (0.0, furthest(log)), "");
     if !series.is_empty() {
-        charts.push(plot(
-            "Accuracy",
-            words,
-            x(),
-            Axis::linear("right, %", (0.0, 100.0), ""),
-            series,
-            false,
-        ));
+        charts.push(plot("Accuracy", words, x(), Axis::linear("right, %", (0.0, 100.0), ""), series, false));
     }
-    let series: Vec<_> = [line("training", train_loss), line("validation", valid_loss)]
-        .into_iter()
-        .flatten()
-        .collect();
-    let positive = series
-        .iter()
-        .flat_map(|s| &s.points)
-        .map(|p| p.1)
-        .filter(|y| *y > 0.0 && y.is_finite());
+    let series: Vec<_> = [line("training", train_loss), line("validation", valid_loss)].into_iter().flatten().collect();
+    let positive = series.iter().flat_map(|s| &s.points).map(|p| p.1).filter(|y| *y > 0.0 && y.is_finite());
     let low = positive.clone().fold(f64::INFINITY, f64::min);
     let high = positive.fold(0.0, f64::max);
     if high > 0.0 {
-        let words = format!(
-            "From {} down to {} per target token",
-            short(high),
-            short(low)
-        );
+        let words = format!("From {} down to {} per target token", short(high), short(low));
         let y = Axis::log("loss per token, log scale", (low * 0.85, high * 1.15));
         charts.push(plot("Loss", words, x(), y, series, false));
     }
@@ -171,11 +103,7 @@ pub fn learning(log: &[LogLine]) -> Vec<Chart> {
 pub fn together(runs: &[(String, &[LogLine])]) -> Option<Chart> {
     let curve = |(name, log): &(String, &[LogLine])| {
         let point = |l: &LogLine| match l {
-            LogLine::Valid {
-                examples,
-                full_proof,
-                ..
-            } => Some((*examples, 100.0 * full_proof)),
+            LogLine::Valid { examples, full_proof, .. } => Some((*examples, 100.0 * full_proof)),
             _ => None,
         };
         line(name, log.iter().filter_map(point).collect())
@@ -187,14 +115,7 @@ pub fn together(runs: &[(String, &[LogLine])]) -> Option<Chart> {
     let far = runs.iter().map(|r| furthest(r.1)).fold(1.0, f64::max);
     let words = "Full proofs that are right on validation, run by run".to_owned();
     let x = Axis::linear("training examples", (0.0, far), "");
-    Some(plot(
-        "Full proofs on validation",
-        words,
-        x,
-        Axis::linear("right, %", (0.0, 100.0), ""),
-        series,
-        false,
-    ))
+    Some(plot("Full proofs on validation", words, x, Axis::linear("right, %", (0.0, 100.0), ""), series, false))
 }
 
 fn furthest(log: &[LogLine]) -> f64 {
@@ -208,49 +129,21 @@ fn furthest(log: &[LogLine]) -> f64 {
 /// Precision against recall, and confidence against truth.
 pub fn calibration(calibration: &Calibration) -> Vec<Chart> {
     let mut charts = Vec::new();
-    let points: Vec<_> = calibration
-        .curve
-        .iter()
-        .map(|p| (p.recall, p.precision))
-        .collect();
+    let points: Vec<_> = calibration.curve.iter().map(|p| (p.recall, p.precision)).collect();
     if points.len() > 1 {
         // The first few answers of a curve jump about.
-        let low = points
-            .iter()
-            .filter(|p| p.0 >= 5.0)
-            .map(|p| p.1)
-            .fold(100.0, f64::min);
+        let low = points.iter().filter(|p| p.0 >= 5.0).map(|p| p.1).fold(100.0, f64::min);
         // A good model's curve hugs the top: the axis begins where there is something to see.
-        let from = [99.0, 95.0, 90.0, 80.0, 50.0]
-            .into_iter()
-            .find(|f| *f < low)
-            .unwrap_or(0.0);
-        let curve = Series {
-            name: "every threshold".into(),
-            points,
-            dots: false,
-            steps: true,
-        };
+        let from = [99.0, 95.0, 90.0, 80.0, 50.0].into_iter().find(|f| *f < low).unwrap_or(0.0);
+        let curve = Series { name: "every threshold".into(), points, dots: false, steps: true };
         let sure = calibration.sure;
-        let at = sure
-            .recall
-            .zip(sure.precision)
-            .map(|(r, p)| (r.percent, p.percent));
-        let chosen = calibration
-            .best
-            .and_then(|b| Some((b.test.recall?.percent, b.test.precision?.percent)));
-        let dot = |name: String, at: (f64, f64)| Series {
-            name,
-            points: vec![at],
-            dots: true,
-            steps: false,
-        };
+        let at = sure.recall.zip(sure.precision).map(|(r, p)| (r.percent, p.percent));
+        let chosen = calibration.best.and_then(|b| Some((b.test.recall?.percent, b.test.precision?.percent)));
+        let dot = |name: String, at: (f64, f64)| Series { name, points: vec![at], dots: true, steps: false };
         let series: Vec<_> = [
             Some(curve),
             at.map(|at| dot(format!("threshold {}", sure.threshold), at)),
-            chosen
-                .zip(calibration.best)
-                .map(|(at, b)| dot(format!("best on validation, {:.2}", b.test.threshold), at)),
+            chosen.zip(calibration.best).map(|(at, b)| dot(format!("best on validation, {:.2}", b.test.threshold), at)),
         ]
         .into_iter()
         .flatten()
@@ -259,17 +152,10 @@ pub fn calibration(calibration: &Calibration) -> Vec<Chart> {
             Some(area) => format!("Average precision {area:.4}"),
             None => String::new(),
         };
-        let (x, y) = (
-            Axis::linear("recall, %", (0.0, 100.0), ""),
-            Axis::linear("precision, %", (from, 100.0), ""),
-        );
+        let (x, y) = (Axis::linear("recall, %", (0.0, 100.0), ""), Axis::linear("precision, %", (from, 100.0), ""));
         charts.push(plot("Precision and recall", words, x, y, series, false));
     }
-    let points: Vec<_> = calibration
-        .reliability
-        .iter()
-        .map(|b| (b.confidence, b.right.percent))
-        .collect();
+    let points: Vec<_> = calibration.reliability.iter().map(|b| (b.confidence, b.right.percent)).collect();
     if !points.is_empty() {
         let words = match calibration.expected_error {
             Some(gap) => format!(
@@ -277,25 +163,9 @@ pub fn calibration(calibration: &Calibration) -> Vec<Chart> {
             ),
             None => String::new(),
         };
-        let curve = Series {
-            name: "answers by tenths of confidence".into(),
-            points,
-            dots: true,
-            steps: false,
-        };
-        let x = Axis::linear(
-            "probability the model gives its answer, %",
-            (0.0, 100.0),
-            "",
-        );
-        charts.push(plot(
-            "Reliability",
-            words,
-            x,
-            Axis::linear("right, %", (0.0, 100.0), ""),
-            vec![curve],
-            true,
-        ));
+        let curve = Series { name: "answers by tenths of confidence".into(), points, dots: true, steps: false };
+        let x = Axis::linear("probability the model gives its answer, %", (0.0, 100.0), "");
+        charts.push(plot("Reliability", words, x, Axis::linear("right, %", (0.0, 100.0), ""), vec![curve], true));
     }
     charts
 }
@@ -312,35 +182,17 @@ pub fn slices(title: &str, x: &str, slices: &[Slice]) -> Option<Chart> {
     };
     let bar = |s: &Slice| Bar {
         label: range(s),
-        note: format!(
-            "{}: {} of {} wrong, {:.2} %",
-            range(s),
-            s.wrong.count,
-            s.wrong.of,
-            s.wrong.percent
-        ),
+        note: format!("{}: {} of {} wrong, {:.2} %", range(s), s.wrong.count, s.wrong.of, s.wrong.percent),
         value: s.wrong.percent,
         interval: (s.wrong.lo, s.wrong.hi),
     };
     let drawn: Vec<Bar> = slices.iter().map(bar).collect();
     // Slices of a handful have intervals that would flatten everything else.
-    let firm = slices
-        .iter()
-        .filter(|s| s.wrong.of >= 20)
-        .map(|s| s.wrong.hi);
-    let top = firm
-        .chain(slices.iter().map(|s| s.wrong.percent))
-        .fold(1.0, f64::max)
-        .min(100.0);
+    let firm = slices.iter().filter(|s| s.wrong.of >= 20).map(|s| s.wrong.hi);
+    let top = firm.chain(slices.iter().map(|s| s.wrong.percent)).fold(1.0, f64::max).min(100.0);
     let words: Vec<String> = drawn.iter().map(|b| b.note.clone()).collect();
     let description = words.join("; ");
-    let svg = bars(
-        title,
-        &description,
-        x,
-        &Axis::linear("wrong, %", (0.0, top * 1.05), ""),
-        &drawn,
-    );
+    let svg = bars(title, &description, x, &Axis::linear("wrong, %", (0.0, top * 1.05), ""), &drawn);
     Some(Chart {
         title: title.to_owned(),
         description: "Bars are error rates, whiskers 95 % intervals".to_owned(),
@@ -365,41 +217,17 @@ mod tests {
     #[test]
     fn what_was_not_logged_is_not_drawn() {
         assert!(learning(&[]).is_empty());
-        let train_only = [LogLine::Train {
-            examples: 100.0,
-            loss: 2.0,
-            exact: None,
-        }];
+        let train_only = [LogLine::Train { examples: 100.0, loss: 2.0, exact: None }];
         let charts = learning(&train_only);
-        assert_eq!(
-            charts.iter().map(|c| c.title.as_str()).collect::<Vec<_>>(),
-            ["Loss"]
-        );
+        assert_eq!(charts.iter().map(|c| c.title.as_str()).collect::<Vec<_>>(), ["Loss"]);
         assert!(slices("Terms", "terms", &[]).is_none());
     }
 
     #[test]
     fn slices_say_their_ranges() {
-        let slice = |from, to, wrong| Slice {
-            from,
-            to,
-            wrong: Proportion::new(wrong, 50).unwrap(),
-        };
-        let chart = slices(
-            "Terms",
-            "terms",
-            &[
-                slice(1, Some(1), 0),
-                slice(2, Some(4), 5),
-                slice(5, None, 9),
-            ],
-        )
-        .unwrap();
-        for text in [
-            "1: 0 of 50 wrong",
-            "2–4: 5 of 50 wrong",
-            "≥ 5: 9 of 50 wrong",
-        ] {
+        let slice = |from, to, wrong| Slice { from, to, wrong: Proportion::new(wrong, 50).unwrap() };
+        let chart = slices("Terms", "terms", &[slice(1, Some(1), 0), slice(2, Some(4), 5), slice(5, None, 9)]).unwrap();
+        for text in ["1: 0 of 50 wrong", "2–4: 5 of 50 wrong", "≥ 5: 9 of 50 wrong"] {
             assert!(chart.svg.contains(text), "{text}");
         }
     }

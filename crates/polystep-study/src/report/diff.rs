@@ -19,17 +19,12 @@ pub struct Piece {
 /// Marks what differs in both.
 pub fn diff(prediction: &str, target: &str) -> (Vec<Piece>, Vec<Piece>) {
     let (a, b) = (units(prediction), units(target));
-    let same =
-        |i: usize, j: usize| prediction[a[i].clone()].trim_end() == target[b[j].clone()].trim_end();
+    let same = |i: usize, j: usize| prediction[a[i].clone()].trim_end() == target[b[j].clone()].trim_end();
     let (mut keep_a, mut keep_b) = (vec![false; a.len()], vec![false; b.len()]);
     // Equal ends need no table, and are most of it.
-    let head = (0..a.len().min(b.len()))
-        .take_while(|&i| same(i, i))
-        .count();
+    let head = (0..a.len().min(b.len())).take_while(|&i| same(i, i)).count();
     let rest = a.len().min(b.len()) - head;
-    let tail = (0..rest)
-        .take_while(|&i| same(a.len() - 1 - i, b.len() - 1 - i))
-        .count();
+    let tail = (0..rest).take_while(|&i| same(a.len() - 1 - i, b.len() - 1 - i)).count();
     for i in (0..head).chain(a.len() - tail..a.len()) {
         keep_a[i] = true;
     }
@@ -88,11 +83,8 @@ fn units(text: &str) -> Vec<Range<usize>> {
 
 fn pieces(text: &str, units: &[Range<usize>], keep: &[bool]) -> Vec<Piece> {
     let differs = |i: usize| {
-        let lone = i > 0
-            && i + 1 < keep.len()
-            && !keep[i - 1]
-            && !keep[i + 1]
-            && text[units[i].clone()].trim_end().len() == 1;
+        let lone =
+            i > 0 && i + 1 < keep.len() && !keep[i - 1] && !keep[i + 1] && text[units[i].clone()].trim_end().len() == 1;
         !keep[i] || lone
     };
     let mut pieces: Vec<Piece> = Vec::new();
@@ -100,10 +92,14 @@ fn pieces(text: &str, units: &[Range<usize>], keep: &[bool]) -> Vec<Piece> {
         let (part, differs) = (&text[unit.clone()], differs(i));
         match pieces.last_mut() {
             Some(last) if last.differs == differs => last.text.push_str(part),
-            _ => pieces.push(Piece {
-                text: part.to_owned(),
-                differs,
-            }),
+            _ => pieces.push(Piece { text: part.to_owned(), differs }),
+        }
+    }
+    // The blank behind a differing token of prefix is not part of the difference.
+    for i in 0..pieces.len().saturating_sub(1) {
+        if pieces[i].differs && pieces[i].text.ends_with(' ') {
+            pieces[i].text.pop();
+            pieces[i + 1].text.insert(0, ' ');
         }
     }
     pieces
@@ -117,16 +113,7 @@ mod tests {
 
     /// Differing parts in braces.
     fn show(pieces: &[Piece]) -> String {
-        pieces
-            .iter()
-            .map(|p| {
-                if p.differs {
-                    format!("{{{}}}", p.text)
-                } else {
-                    p.text.clone()
-                }
-            })
-            .collect()
+        pieces.iter().map(|p| if p.differs { format!("{{{}}}", p.text) } else { p.text.clone() }).collect()
     }
 
     fn both(prediction: &str, target: &str) -> (String, String) {
@@ -136,10 +123,7 @@ mod tests {
 
     #[test]
     fn whole_numbers_are_marked() {
-        assert_eq!(
-            both("12*x1^2+3", "18*x1^2+3"),
-            ("{12}*x1^2+3".into(), "{18}*x1^2+3".into())
-        );
+        assert_eq!(both("12*x1^2+3", "18*x1^2+3"), ("{12}*x1^2+3".into(), "{18}*x1^2+3".into()));
         assert_eq!(both("6*x1", "6*x1+4"), ("6*x1".into(), "6*x1{+4}".into()));
         assert_eq!(both("x1+4", "x2+4"), ("{x1}+4".into(), "{x2}+4".into()));
         assert_eq!(both("", "4"), ("".into(), "{4}".into()));
@@ -148,18 +132,12 @@ mod tests {
 
     #[test]
     fn a_shared_sign_between_differences_belongs_to_them() {
-        assert_eq!(
-            both("(12*x2)", "(18*x1)"),
-            ("({12*x2})".into(), "({18*x1})".into())
-        );
+        assert_eq!(both("(12*x2)", "(18*x1)"), ("({12*x2})".into(), "({18*x1})".into()));
     }
 
     #[test]
     fn prefix_keeps_its_blanks() {
-        assert_eq!(
-            both("* INT+ 1 2 x1", "* INT+ 1 3 x1"),
-            ("* INT+ 1 {2 }x1".into(), "* INT+ 1 {3 }x1".into())
-        );
+        assert_eq!(both("* INT+ 1 2 x1", "* INT+ 1 3 x1"), ("* INT+ 1 {2} x1".into(), "* INT+ 1 {3} x1".into()));
     }
 
     proptest! {

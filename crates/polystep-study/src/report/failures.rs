@@ -1,6 +1,10 @@
 //! The list of failures: input, prediction, target, what differs, and the checker's sentence.
+//!
+//! Prefix is for models; people read infix. Where all three texts can be read, they are shown in infix, with the prefix text
+//! folded below; a text that cannot be read stays as the model wrote it.
 
-use polystep_core::Granularity;
+use polystep_core::notation::{parse_open, print_open};
+use polystep_core::{Granularity, Notation, StepKind};
 use serde::Serialize;
 
 use super::diff::{Piece, diff};
@@ -20,8 +24,10 @@ pub struct Failure {
     pub step: usize,
     /// The kind that was expected.
     pub kind: &'static str,
-    /// `wrong`, `same` (the right value, but not the expected step), `malformed` or `none`.
+    /// What sort of error it is: a name for filters.
     pub class: &'static str,
+    /// The same for people.
+    pub label: &'static str,
     /// The model's probability of its answer, in percent.
     pub confidence: Option<String>,
     /// What the model read.
@@ -32,6 +38,22 @@ pub struct Failure {
     pub target: Vec<Piece>,
     /// What is wrong.
     pub sentence: String,
+    /// Input, prediction and target as the model knows them, where the above is a translation.
+    pub original: Option<[String; 3]>,
+}
+
+/// The sorts of errors, as filters and people call them.
+const CLASSES: [(&str, &str); 5] = [
+    ("wrong", "another value"),
+    ("same", "right value, not the step"),
+    ("mark", "wrong mark"),
+    ("malformed", "malformed"),
+    ("none", "no answer"),
+];
+
+/// The label of a class.
+pub fn label(class: &str) -> &'static str {
+    CLASSES.iter().find(|(name, _)| *name == class).map_or("", |(_, label)| label)
 }
 
 /// The failures among graded predictions in the order of their file, at most [`SHOWN`], and how many there are.
@@ -40,30 +62,26 @@ pub fn failures(
     scoring: &Scoring,
     granularity: Granularity,
 ) -> (Vec<Failure>, usize) {
-    let wrong: Vec<_> = graded
-        .iter()
-        .filter(|(_, outcome)| !outcome.verdict.exact)
-        .collect();
-    let shown = wrong
-        .iter()
-        .take(SHOWN)
-        .map(|(p, o)| failure(p, o, scoring, granularity))
-        .collect();
+    let wrong: Vec<_> = graded.iter().filter(|(_, outcome)| !outcome.verdict.exact).collect();
+    let shown = wrong.iter().take(SHOWN).map(|(p, o)| failure(p, o, scoring, granularity)).collect();
     (shown, wrong.len())
 }
 
-fn failure(
-    prediction: &Prediction,
-    outcome: &Outcome,
-    scoring: &Scoring,
-    granularity: Granularity,
-) -> Failure {
+fn failure(prediction: &Prediction, outcome: &Outcome, scoring: &Scoring, granularity: Granularity) -> Failure {
     let answer = prediction.answers().next();
     let output = answer.map(|a| a.output.as_str());
-    let (ours, target) = diff(output.unwrap_or_default(), &prediction.target);
+    let texts = [&prediction.input, output.unwrap_or_default(), &prediction.target];
+    let infix = match scoring.notation {
+        Notation::Prefix => translated(texts, scoring),
+        Notation::Infix => None,
+    };
+    let original = infix.is_some().then(|| texts.map(str::to_owned));
+    let [input, written, wanted] = infix.unwrap_or_else(|| texts.map(str::to_owned));
+    let (ours, target) = diff(&written, &wanted);
     let class = match (answer, outcome.verdict) {
         (None, _) => "none",
         (_, v) if v.malformed => "malformed",
+        _ if prediction.kind == StepKind::Markstep => "mark",
         (_, v) if v.symbolic => "same",
         _ => "wrong",
     };
@@ -72,12 +90,64 @@ fn failure(
         step: prediction.step + 1,
         kind: prediction.kind.name(),
         class,
-        confidence: answer
-            .and_then(|a| a.logprob)
-            .map(|l| format!("{:.1}", 100.0 * l.exp())),
-        input: prediction.input.clone(),
+        label: label(class),
+        confidence: answer.and_then(|a| a.logprob).map(|l| format!("{:.1}", 100.0 * l.exp())),
+        input,
         prediction: ours,
         target,
         sentence: explain(prediction, output, scoring, granularity),
+        original,
+    }
+}
+
+/// The texts in infix, if all can be read and the difference survives.
+fn translated(texts: [&str; 3], scoring: &Scoring) -> Option<[String; 3]> {
+    let infix = |text: &str| {
+        let (state, open) = parse_open(text, Notation::Prefix, scoring.style).ok()?;
+        Some(print_open(&state, &open, Notation::Infix, scoring.style))
+    };
+    let [input, output, target] = texts.map(infix);
+    let (input, output, target) = (input?, output?, target?);
+    (output != target).then_some([input, output, target])
+}
+
+#[cfg(test)]
+mod tests {
+    use polystep_core::Style;
+
+    use super::*;
+    use crate::predictions::Beam;
+
+    fn failure_of(output: &str) -> Failure {
+        let prediction = Prediction {
+            proof: "p".into(),
+            step: 2,
+            kind: StepKind::Sumstep,
+            input: "+P * INT+ 2 x1 INT+ 3".into(),
+            target: "+ * INT+ 2 x1 INT+ 3".into(),
+            beams: vec![Beam { output: output.into(), logprob: Some(0.5f64.ln()), finished: true }],
+        };
+        let notation = Notation::Prefix;
+        let scoring = Scoring { notation, style: Style::default(), ..Scoring::default() };
+        let graded = [(prediction.clone(), scoring.score(&prediction))];
+        let (mut list, total) = failures(&graded, &scoring, Granularity::COARSE);
+        assert_eq!(total, 1);
+        list.remove(0)
+    }
+
+    #[test]
+    fn prefix_is_shown_in_infix() {
+        let failure = failure_of("+ * INT+ 2 x1 INT+ 4");
+        assert_eq!((failure.input.as_str(), failure.step, failure.class), ("(2*x1)+(3)", 3, "wrong"));
+        assert_eq!(failure.prediction.iter().map(|p| p.text.as_str()).collect::<String>(), "2*x1+4");
+        assert_eq!(failure.original.unwrap()[1], "+ * INT+ 2 x1 INT+ 4");
+        assert_eq!(failure.confidence.as_deref(), Some("50.0"));
+    }
+
+    #[test]
+    fn what_cannot_be_read_stays_as_it_is() {
+        let failure = failure_of("+ * INT+ 2 x1");
+        assert_eq!((failure.class, failure.original), ("malformed", None));
+        assert_eq!(failure.input, "+P * INT+ 2 x1 INT+ 3");
     }
 }

@@ -31,11 +31,7 @@ use crate::run::RunFolder;
 /// Writes the page to `out`, and the tables beside it with the endings `.md` and `.tex`. Returns the three files.
 pub fn write(runs: &[RunFolder], out: &Path) -> Result<[PathBuf; 3], StudyError> {
     let page = html(runs)?;
-    let files = [
-        out.to_path_buf(),
-        out.with_extension("md"),
-        out.with_extension("tex"),
-    ];
+    let files = [out.to_path_buf(), out.with_extension("md"), out.with_extension("tex")];
     for (path, text) in files.iter().zip([page, markdown(runs), latex(runs)]) {
         write_whole(path, &text)?;
     }
@@ -65,7 +61,8 @@ pub fn html(runs: &[RunFolder]) -> Result<String, StudyError> {
     let style = include_str!("templates/style.css");
     let script = include_str!("templates/script.js");
     let version = env!("CARGO_PKG_VERSION");
-    let context = context! { page => Serde(&page), style, script, version, markdown => markdown(runs), latex => latex(runs) };
+    let context =
+        context! { page => Serde(&page), style, script, version, markdown => markdown(runs), latex => latex(runs) };
     Ok(environment.get_template("report.html")?.render(context)?)
 }
 
@@ -81,9 +78,5 @@ pub fn number(value: f64, unit: Unit) -> String {
 /// The paper's number as printed; counts are shortened.
 fn printed(cell: &Cell) -> Option<String> {
     let paper = cell.paper.as_ref()?;
-    Some(if cell.column.unit == Unit::Count {
-        chart::short(paper.value)
-    } else {
-        paper.text.to_owned()
-    })
+    Some(if cell.column.unit == Unit::Count { chart::short(paper.value) } else { paper.text.to_owned() })
 }

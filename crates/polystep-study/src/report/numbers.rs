@@ -26,23 +26,13 @@ pub struct Number {
 impl Number {
     /// A text that is in no document.
     pub fn text(text: impl Into<String>) -> Number {
-        Number {
-            text: text.into(),
-            metric: None,
-            small: None,
-            sign: None,
-        }
+        Number { text: text.into(), metric: None, small: None, sign: None }
     }
 
     /// A proportion at a pointer.
     pub fn proportion(p: &Proportion, metric: String) -> Number {
         let small = format!("{:.1}–{:.1}", p.lo, p.hi);
-        Number {
-            text: number(p.percent, Unit::Percent),
-            metric: Some(metric),
-            small: Some(small),
-            sign: None,
-        }
+        Number { text: number(p.percent, Unit::Percent), metric: Some(metric), small: Some(small), sign: None }
     }
 }
 
@@ -127,12 +117,7 @@ fn ours(place: Place<'_>, cell: &Cell) -> Number {
     };
     let metric = pointer(place.evaluation, cell.column.name).map(|p| place.pointer(&p));
     let small = cell.interval.map(|(lo, hi)| format!("{lo:.1}–{hi:.1}"));
-    Number {
-        text: number(value, cell.column.unit),
-        metric,
-        small,
-        sign: None,
-    }
+    Number { text: number(value, cell.column.unit), metric, small, sign: None }
 }
 
 /// The numbers at the top.
@@ -145,27 +130,14 @@ pub fn figures(metrics: &Metrics, place: Place<'_>) -> Vec<Figure> {
     ];
     let cells = cells(metrics, place.evaluation);
     let figure = |(name, label): (&str, &str)| {
-        let cell = cells
-            .iter()
-            .find(|c| c.column.name == name && c.ours.is_some())?;
-        Some(Figure {
-            label: label.to_owned(),
-            number: ours(place, cell),
-            paper: printed(cell),
-        })
+        let cell = cells.iter().find(|c| c.column.name == name && c.ours.is_some())?;
+        Some(Figure { label: label.to_owned(), number: ours(place, cell), paper: printed(cell) })
     };
     let mut figures: Vec<Figure> = names.into_iter().filter_map(figure).collect();
     if let Some(recursive) = &place.evaluation.recursive {
         let metric = place.pointer("/recursive/recursive_exact/percent");
         let number = Number::proportion(&recursive.recursive_exact, metric);
-        figures.insert(
-            figures.len().min(1),
-            Figure {
-                label: "Proofs right, alone".to_owned(),
-                number,
-                paper: None,
-            },
-        );
+        figures.insert(figures.len().min(1), Figure { label: "Proofs right, alone".to_owned(), number, paper: None });
     }
     figures
 }
@@ -173,10 +145,7 @@ pub fn figures(metrics: &Metrics, place: Place<'_>) -> Vec<Figure> {
 /// The columns up to the errors, which have a table of their own.
 fn main_columns(rows: &[Vec<Cell>]) -> Vec<Column> {
     let has = |c: &Column| rows.iter().flatten().any(|cell| cell.column == *c);
-    COLUMNS
-        .into_iter()
-        .filter(|c| !c.name.starts_with("err_") && has(c))
-        .collect()
+    COLUMNS.into_iter().filter(|c| !c.name.starts_with("err_") && has(c)).collect()
 }
 
 /// Neighbouring columns of one group.
@@ -193,65 +162,29 @@ pub fn groups(columns: &[Column]) -> Vec<(&'static str, usize)> {
 
 /// Every test set, ours and the paper's.
 pub fn table(run: usize, metrics: &Metrics) -> Table {
-    let all: Vec<Vec<Cell>> = metrics
-        .evaluations
-        .iter()
-        .map(|e| cells(metrics, e))
-        .collect();
+    let all: Vec<Vec<Cell>> = metrics.evaluations.iter().map(|e| cells(metrics, e)).collect();
     let columns = main_columns(&all);
     let several = all.len() > 1;
     let mut rows = Vec::new();
     for (at, (evaluation, cells)) in metrics.evaluations.iter().zip(&all).enumerate() {
-        rows.extend(set_rows(
-            Place {
-                run,
-                at,
-                evaluation,
-            },
-            cells,
-            &columns,
-            several,
-        ));
+        rows.extend(set_rows(Place { run, at, evaluation }, cells, &columns, several));
     }
-    Table {
-        groups: groups(&columns),
-        headings: columns.iter().map(|c| c.heading).collect(),
-        rows,
-    }
+    Table { groups: groups(&columns), headings: columns.iter().map(|c| c.heading).collect(), rows }
 }
 
 fn set_rows(place: Place<'_>, cells: &[Cell], columns: &[Column], several: bool) -> Vec<TableRow> {
     let find = |c: &Column| cells.iter().find(|cell| cell.column == *c);
     let each = |text: &dyn Fn(&Cell) -> Option<Number>| -> Vec<Number> {
-        columns
-            .iter()
-            .map(|c| find(c).and_then(text).unwrap_or_else(|| Number::text("")))
-            .collect()
+        columns.iter().map(|c| find(c).and_then(text).unwrap_or_else(|| Number::text(""))).collect()
     };
-    let label = if several {
-        set_name(place.evaluation)
-    } else {
-        "ours, exact".to_owned()
-    };
-    let mut rows = vec![TableRow {
-        label,
-        class: "ours",
-        cells: each(&|c| Some(ours(place, c))),
-    }];
+    let label = if several { set_name(place.evaluation) } else { "ours, exact".to_owned() };
+    let mut rows = vec![TableRow { label, class: "ours", cells: each(&|c| Some(ours(place, c))) }];
     if cells.iter().any(|c| c.symbolic.is_some()) {
         let text = |c: &Cell| {
-            let metric =
-                pointer(place.evaluation, c.column.name).map(|p| place.pointer(&symbolic(&p)));
-            Some(Number {
-                metric,
-                ..Number::text(number(c.symbolic?, c.column.unit))
-            })
+            let metric = pointer(place.evaluation, c.column.name).map(|p| place.pointer(&symbolic(&p)));
+            Some(Number { metric, ..Number::text(number(c.symbolic?, c.column.unit)) })
         };
-        rows.push(TableRow {
-            label: "ours, symbolic".to_owned(),
-            class: "symbolic",
-            cells: each(&text),
-        });
+        rows.push(TableRow { label: "ours, symbolic".to_owned(), class: "symbolic", cells: each(&text) });
     }
     if cells.iter().any(|c| c.paper.is_some()) {
         rows.push(TableRow {
@@ -259,20 +192,14 @@ fn set_rows(place: Place<'_>, cells: &[Cell], columns: &[Column], several: bool)
             class: "paper",
             cells: each(&|c| printed(c).map(Number::text)),
         });
-        rows.push(TableRow {
-            label: "difference".to_owned(),
-            class: "difference",
-            cells: each(&difference),
-        });
+        rows.push(TableRow { label: "difference".to_owned(), class: "difference", cells: each(&difference) });
     }
     rows
 }
 
 /// Where the symbolic counterpart of an exact number stands.
 fn symbolic(pointer: &str) -> String {
-    pointer
-        .replace("/exact/", "/symbolic/")
-        .replace("/calibration/", "/calibration_symbolic/")
+    pointer.replace("/exact/", "/symbolic/").replace("/calibration/", "/calibration_symbolic/")
 }
 
 /// Ours minus the paper's; coloured only where the paper's number lies outside our interval.
@@ -282,20 +209,13 @@ fn difference(cell: &Cell) -> Option<Number> {
     }
     let difference = cell.difference()?;
     let paper = cell.paper.as_ref()?.value;
-    let outside = cell
-        .interval
-        .is_some_and(|(lo, hi)| paper < lo || paper > hi);
+    let outside = cell.interval.is_some_and(|(lo, hi)| paper < lo || paper > hi);
     let sign = outside.then_some(if difference > 0.0 { "up" } else { "down" });
     let text = match cell.column.unit {
         Unit::Fraction => format!("{difference:+.3}"),
         _ => format!("{difference:+.2}"),
     };
-    Some(Number {
-        text: text.replace('-', "−"),
-        metric: None,
-        small: None,
-        sign,
-    })
+    Some(Number { text: text.replace('-', "−"), metric: None, small: None, sign })
 }
 
 /// What the paper does not report.
@@ -303,50 +223,29 @@ pub fn facts(place: Place<'_>) -> Vec<Fact> {
     let evaluation = place.evaluation;
     let mut facts = Vec::new();
     let mut push = |label: &str, number: Option<Number>, note: &str| {
-        facts.extend(number.map(|number| Fact {
-            label: label.to_owned(),
-            number,
-            note: note.to_owned(),
-        }));
+        facts.extend(number.map(|number| Fact { label: label.to_owned(), number, note: note.to_owned() }));
     };
-    let share = |p: Option<&Proportion>, at: &str| {
-        p.map(|p| Number::proportion(p, place.pointer(&format!("{at}/percent"))))
-    };
+    let share =
+        |p: Option<&Proportion>, at: &str| p.map(|p| Number::proportion(p, place.pointer(&format!("{at}/percent"))));
     let plain = |v: Option<f64>, at: &str, digits: usize| {
-        v.map(|v| Number {
-            metric: Some(place.pointer(at)),
-            ..Number::text(format!("{v:.digits$}"))
-        })
+        v.map(|v| Number { metric: Some(place.pointer(at)), ..Number::text(format!("{v:.digits$}")) })
     };
     let recursive = evaluation.recursive.as_ref();
     push(
         "recursive, exact",
-        share(
-            recursive.map(|r| &r.recursive_exact),
-            "/recursive/recursive_exact",
-        ),
+        share(recursive.map(|r| &r.recursive_exact), "/recursive/recursive_exact"),
         "its own output fed back: every state is the expected one",
     );
     push(
         "recursive, endpoint",
-        share(
-            recursive.map(|r| &r.recursive_end),
-            "/recursive/recursive_end",
-        ),
+        share(recursive.map(|r| &r.recursive_end), "/recursive/recursive_end"),
         "its own output fed back: the endpoint is right",
     );
     let greedy = evaluation.greedy.as_ref();
-    push(
-        "malformed",
-        share(greedy.map(|g| &g.malformed), "/greedy/malformed"),
-        "greedy outputs that cannot be read",
-    );
+    push("malformed", share(greedy.map(|g| &g.malformed), "/greedy/malformed"), "greedy outputs that cannot be read");
     push(
         "brackets exact",
-        share(
-            greedy.and_then(|g| g.raw_exact.as_ref()),
-            "/greedy/raw_exact",
-        ),
+        share(greedy.and_then(|g| g.raw_exact.as_ref()), "/greedy/raw_exact"),
         "calculator steps right before evaluation",
     );
     let lp1 = evaluation.beam_lp1.as_ref();
@@ -360,54 +259,31 @@ pub fn facts(place: Place<'_>) -> Vec<Fact> {
         share(lp1.map(|b| &b.any5.exact), "/beam_lp1/any5/exact"),
         "the classic beam scoring",
     );
-    let calibration = evaluation
-        .beam
-        .as_ref()
-        .and_then(|b| b.calibration.as_ref());
+    let calibration = evaluation.beam.as_ref().and_then(|b| b.calibration.as_ref());
     push(
         "AUROC",
-        plain(
-            calibration.and_then(|c| c.auroc),
-            "/beam/calibration/auroc",
-            4,
-        ),
+        plain(calibration.and_then(|c| c.auroc), "/beam/calibration/auroc", 4),
         "margin as a score, right answers positive",
     );
     push(
         "AUPRC",
-        plain(
-            calibration.and_then(|c| c.auprc),
-            "/beam/calibration/auprc",
-            4,
-        ),
+        plain(calibration.and_then(|c| c.auprc), "/beam/calibration/auprc", 4),
         "average precision of the margin",
     );
     let best = calibration.and_then(|c| c.best);
     push(
         "best threshold",
-        plain(
-            best.map(|b| b.test.threshold),
-            "/beam/calibration/best/test/threshold",
-            2,
-        ),
+        plain(best.map(|b| b.test.threshold), "/beam/calibration/best/test/threshold", 2),
         "highest F1 on validation; the paper uses 5",
     );
     push(
         "F1 at the best threshold",
-        plain(
-            best.and_then(|b| b.test.f1),
-            "/beam/calibration/best/test/f1",
-            4,
-        ),
+        plain(best.and_then(|b| b.test.f1), "/beam/calibration/best/test/f1", 4),
         "on test",
     );
     push(
         "calibration error",
-        plain(
-            calibration.and_then(|c| c.expected_error),
-            "/beam/calibration/expected_error",
-            2,
-        ),
+        plain(calibration.and_then(|c| c.expected_error), "/beam/calibration/expected_error", 2),
         "percentage points between confidence and truth",
     );
     facts
@@ -423,15 +299,11 @@ pub fn errors(metrics: &Metrics, place: Place<'_>) -> Vec<KindRow> {
         let short_name = k.kind.name().trim_end_matches("step");
         let of_paper = |which: &str| {
             let name = format!("err_{which}_{short_name}");
-            cells
-                .iter()
-                .find(|c| c.column.name == name)
-                .and_then(printed)
+            cells.iter().find(|c| c.column.name == name).and_then(printed)
         };
         let base = place.pointer(&format!("/greedy/errors/kinds/{i}"));
         let share = |p: &Option<Proportion>, which: &str| {
-            p.as_ref()
-                .map(|p| Number::proportion(p, format!("{base}/{which}/percent")))
+            p.as_ref().map(|p| Number::proportion(p, format!("{base}/{which}/percent")))
         };
         KindRow {
             kind: k.kind.name(),
@@ -455,10 +327,7 @@ pub fn stops(place: Place<'_>) -> Vec<(String, Number)> {
     };
     let base = place.pointer("/recursive/stops");
     let one = |(i, s): (usize, &crate::recursive::Stopped)| {
-        (
-            Stop::name(s.stop).to_owned(),
-            Number::proportion(&s.proofs, format!("{base}/{i}/proofs/percent")),
-        )
+        (Stop::name(s.stop).to_owned(), Number::proportion(&s.proofs, format!("{base}/{i}/proofs/percent")))
     };
     recursive.stops.iter().enumerate().map(one).collect()
 }

@@ -2,15 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use polystep_core::Setting;
 use serde::Serialize;
 
 use super::chart::short;
 use super::compare::Comparison;
 use super::curves::{self, Chart};
-use super::failures::{Failure, failures};
-use super::numbers::{
-    Fact, Figure, KindRow, Number, Place, Table, errors, facts, figures, set_name, stops, table,
-};
+use super::failures::{Failure, failures, label};
+use super::numbers::{Fact, Figure, KindRow, Number, Place, Table, errors, facts, figures, set_name, stops, table};
 use crate::compare::{Solved, grade};
 use crate::metrics::Metrics;
 use crate::predictions::{self, Prediction};
@@ -37,17 +36,8 @@ impl Page {
             runs => format!("{} runs", runs.len()),
         };
         let comparison = (runs.len() > 1).then(|| Comparison::of(runs, &graded));
-        let runs = runs
-            .iter()
-            .zip(&graded)
-            .enumerate()
-            .map(|(i, (run, graded))| RunView::of(i, run, graded))
-            .collect();
-        Page {
-            title,
-            comparison,
-            runs,
-        }
+        let runs = runs.iter().zip(&graded).enumerate().map(|(i, (run, graded))| RunView::of(i, run, graded)).collect();
+        Page { title, comparison, runs }
     }
 }
 
@@ -65,34 +55,18 @@ pub struct Graded {
 
 impl Graded {
     fn of(run: &RunFolder) -> Graded {
-        let mut graded = Graded {
-            predictions: Vec::new(),
-            file: String::new(),
-            missing: None,
-            solved: None,
-        };
+        let mut graded = Graded { predictions: Vec::new(), file: String::new(), missing: None, solved: None };
         let keys = run.keys();
         let first = run.metrics.as_ref().and_then(|m| m.home()).map(|h| h.1);
-        let (config, vars) = first.map_or((keys.config.as_str(), keys.vars), |e| {
-            (e.config.as_str(), e.vars)
-        });
+        let (config, vars) = first.map_or((keys.config.as_str(), keys.vars), |e| (e.config.as_str(), e.vars));
         let folder = set_folder(&run.path, config, vars);
-        let Some(name) = [GREEDY, BEAM]
-            .into_iter()
-            .find(|name| folder.join(name).exists())
-        else {
+        let Some(name) = [GREEDY, BEAM].into_iter().find(|name| folder.join(name).exists()) else {
             let place = folder.strip_prefix(&run.path).unwrap_or(&folder).display();
-            graded.missing = Some(format!(
-                "There are no predictions in {place}, so failures cannot be listed."
-            ));
+            graded.missing = Some(format!("There are no predictions in {place}, so failures cannot be listed."));
             return graded;
         };
         let path = folder.join(name);
-        graded.file = path
-            .strip_prefix(&run.path)
-            .unwrap_or(&path)
-            .display()
-            .to_string();
+        graded.file = path.strip_prefix(&run.path).unwrap_or(&path).display().to_string();
         match predictions::open(&path).and_then(|p| grade(p, &run.scoring())) {
             Ok(all) => graded.predictions = all,
             Err(error) => graded.missing = Some(format!("{error}.")),
@@ -113,6 +87,7 @@ pub struct RunView {
     notes: Vec<String>,
     provenance: Vec<(String, String)>,
     evaluated: bool,
+    one_shot: bool,
     tested: Option<String>,
     sets: Vec<String>,
     figures: Vec<Figure>,
@@ -129,31 +104,20 @@ pub struct RunView {
     failures_missing: Option<String>,
     failures_file: String,
     failure_kinds: Vec<(String, usize)>,
-    failure_classes: Vec<(String, usize)>,
+    failure_classes: Vec<(String, &'static str, usize)>,
     config: Vec<(String, Vec<(String, String)>)>,
 }
 
 impl RunView {
     fn of(index: usize, run: &RunFolder, graded: &Graded) -> RunView {
         let metrics = run.metrics.as_ref();
-        let place = metrics
-            .and_then(|m| m.home())
-            .map(|(at, evaluation)| Place {
-                run: index,
-                at,
-                evaluation,
-            });
+        let place = metrics.and_then(|m| m.home()).map(|(at, evaluation)| Place { run: index, at, evaluation });
         let home = place.map(|p| p.evaluation);
-        let (list, failures_total) =
-            failures(&graded.predictions, &run.scoring(), run.granularity());
+        let (list, failures_total) = failures(&graded.predictions, &run.scoring(), run.granularity());
         let greedy = home.and_then(|e| e.greedy.as_ref());
-        let calibration = home
-            .and_then(|e| e.beam.as_ref())
-            .and_then(|b| b.calibration.as_ref());
+        let calibration = home.and_then(|e| e.beam.as_ref()).and_then(|b| b.calibration.as_ref());
         let slices = greedy.map(|g| &g.slices);
-        let chart = |title: &str, x: &str, of: Option<&Vec<crate::slices::Slice>>| {
-            curves::slices(title, x, of?)
-        };
+        let chart = |title: &str, x: &str, of: Option<&Vec<crate::slices::Slice>>| curves::slices(title, x, of?);
         RunView {
             index,
             name: run.name.clone(),
@@ -161,44 +125,30 @@ impl RunView {
             notes: run.notes.clone(),
             provenance: provenance(metrics),
             evaluated: home.is_some(),
+            one_shot: matches!(run.scoring().setting, Setting::Endpoint | Setting::Arithmetic),
             tested: metrics.and_then(tested),
             sets: metrics.map_or_else(Vec::new, |m| m.evaluations.iter().map(set_name).collect()),
-            figures: metrics
-                .zip(place)
-                .map_or_else(Vec::new, |(m, p)| figures(m, p)),
-            table: metrics
-                .filter(|m| !m.evaluations.is_empty())
-                .map(|m| table(index, m)),
+            figures: metrics.zip(place).map_or_else(Vec::new, |(m, p)| figures(m, p)),
+            table: metrics.filter(|m| !m.evaluations.is_empty()).map(|m| table(index, m)),
             facts: place.map_or_else(Vec::new, facts),
             learning: curves::learning(&run.log),
-            errors: metrics
-                .zip(place)
-                .map_or_else(Vec::new, |(m, p)| errors(m, p)),
+            errors: metrics.zip(place).map_or_else(Vec::new, |(m, p)| errors(m, p)),
             wrong: greedy.map(|g| (g.errors.wrong_proofs, g.errors.wrong_steps)),
             calibration: calibration.map_or_else(Vec::new, curves::calibration),
             slices: [
-                chart(
-                    "By number of terms",
-                    "terms of the input",
-                    slices.map(|s| &s.terms),
-                ),
-                chart(
-                    "By size of coefficients",
-                    "largest coefficient to be written",
-                    slices.map(|s| &s.coefficient),
-                ),
-                chart(
-                    "By length",
-                    "tokens of the input",
-                    slices.map(|s| &s.length),
-                ),
+                chart("By number of terms", "terms of the input", slices.map(|s| &s.terms)),
+                chart("By size of coefficients", "largest coefficient to be written", slices.map(|s| &s.coefficient)),
+                chart("By length", "tokens of the input", slices.map(|s| &s.length)),
             ]
             .into_iter()
             .flatten()
             .collect(),
             stops: place.map_or_else(Vec::new, stops),
             failure_kinds: counted(list.iter().map(|f| f.kind)),
-            failure_classes: counted(list.iter().map(|f| f.class)),
+            failure_classes: counted(list.iter().map(|f| f.class))
+                .into_iter()
+                .map(|(c, n)| (c.clone(), label(&c), n))
+                .collect(),
             failures: list,
             failures_total,
             failures_missing: graded.missing.clone(),
@@ -213,10 +163,7 @@ fn counted<'a>(names: impl Iterator<Item = &'a str>) -> Vec<(String, usize)> {
     for name in names {
         *counts.entry(name).or_default() += 1;
     }
-    counts
-        .into_iter()
-        .map(|(name, n)| (name.to_owned(), n))
-        .collect()
+    counts.into_iter().map(|(name, n)| (name.to_owned(), n)).collect()
 }
 
 fn provenance(metrics: Option<&Metrics>) -> Vec<(String, String)> {
@@ -235,16 +182,10 @@ fn provenance(metrics: Option<&Metrics>) -> Vec<(String, String)> {
         ("parameters", run.parameters.map(|n| short(n as f64))),
         ("seed", run.seed.map(|s| s.to_string())),
         ("device", run.device.clone()),
-        (
-            "commit",
-            run.commit.as_ref().map(|c| c.chars().take(10).collect()),
-        ),
+        ("commit", run.commit.as_ref().map(|c| c.chars().take(10).collect())),
         ("polystep", run.version.clone()),
     ];
-    facts
-        .into_iter()
-        .filter_map(|(name, value)| Some((name.to_owned(), value?)))
-        .collect()
+    facts.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
 }
 
 /// What training measured at its end, where nothing else was.
@@ -262,12 +203,7 @@ fn config(config: &toml::Table) -> Vec<(String, Vec<(String, String)>)> {
         toml::Value::String(s) => s.clone(),
         other => other.to_string(),
     };
-    let pairs = |table: &toml::Table| {
-        table
-            .iter()
-            .map(|(k, v)| (k.clone(), text(v)))
-            .collect::<Vec<_>>()
-    };
+    let pairs = |table: &toml::Table| table.iter().map(|(k, v)| (k.clone(), text(v))).collect::<Vec<_>>();
     let table = |(name, value): (&String, &toml::Value)| match value {
         toml::Value::Table(inner) => (name.clone(), pairs(inner)),
         other => (String::new(), vec![(name.clone(), text(other))]),

@@ -21,10 +21,7 @@ fn rows(runs: &[RunFolder]) -> Vec<Row> {
             continue;
         };
         for evaluation in &metrics.evaluations {
-            rows.push(Row {
-                name: row_name(run, evaluation),
-                cells: cells(metrics, evaluation),
-            });
+            rows.push(Row { name: row_name(run, evaluation), cells: cells(metrics, evaluation) });
         }
     }
     rows
@@ -36,19 +33,13 @@ fn row_name(run: &RunFolder, evaluation: &Evaluation) -> String {
     if evaluation.config == keys.config && evaluation.vars == keys.vars {
         run.name.clone()
     } else {
-        format!(
-            "{} on {}, {} var",
-            run.name, evaluation.config, evaluation.vars
-        )
+        format!("{} on {}, {} var", run.name, evaluation.config, evaluation.vars)
     }
 }
 
 /// The columns that some row has.
 fn columns(rows: &[Row]) -> Vec<Column> {
-    let has = |c: &Column| {
-        rows.iter()
-            .any(|r| r.cells.iter().any(|cell| cell.column == *c))
-    };
+    let has = |c: &Column| rows.iter().any(|r| r.cells.iter().any(|cell| cell.column == *c));
     COLUMNS.into_iter().filter(|c| has(c)).collect()
 }
 
@@ -59,26 +50,12 @@ fn cell(row: &Row, column: Column) -> Option<&Cell> {
 /// Ours and the paper's, line under line; empty if nothing was evaluated.
 fn lines(row: &Row, columns: &[Column], missing: &str) -> Vec<Vec<String>> {
     let ours = |c: &Column| {
-        cell(row, *c)
-            .and_then(|cell| Some(number(cell.ours?, c.unit)))
-            .unwrap_or_else(|| missing.to_owned())
+        cell(row, *c).and_then(|cell| Some(number(cell.ours?, c.unit))).unwrap_or_else(|| missing.to_owned())
     };
-    let paper = |c: &Column| {
-        cell(row, *c)
-            .and_then(printed)
-            .unwrap_or_else(|| missing.to_owned())
-    };
-    let mut lines = vec![
-        std::iter::once(row.name.clone())
-            .chain(columns.iter().map(ours))
-            .collect(),
-    ];
+    let paper = |c: &Column| cell(row, *c).and_then(printed).unwrap_or_else(|| missing.to_owned());
+    let mut lines = vec![std::iter::once(row.name.clone()).chain(columns.iter().map(ours)).collect()];
     if row.cells.iter().any(|c| c.paper.is_some()) {
-        lines.push(
-            std::iter::once("paper".to_owned())
-                .chain(columns.iter().map(paper))
-                .collect(),
-        );
+        lines.push(std::iter::once("paper".to_owned()).chain(columns.iter().map(paper)).collect());
     }
     lines
 }
@@ -91,10 +68,7 @@ pub fn markdown(runs: &[RunFolder]) -> String {
         return "Nothing was evaluated yet.\n".to_owned();
     }
     let heading = |c: &Column| format!("{} {}", c.group, c.heading);
-    let mut out = format!(
-        "| run | {} |\n",
-        columns.iter().map(heading).collect::<Vec<_>>().join(" | ")
-    );
+    let mut out = format!("| run | {} |\n", columns.iter().map(heading).collect::<Vec<_>>().join(" | "));
     let _ = writeln!(out, "|---|{}", "---:|".repeat(columns.len()));
     for row in &rows {
         for line in lines(row, &columns, "–") {
@@ -113,10 +87,8 @@ pub fn latex(runs: &[RunFolder]) -> String {
     if rows.is_empty() {
         return "% Nothing was evaluated yet.\n".to_owned();
     }
-    let mut out = format!(
-        "% \\usepackage{{booktabs}}\n\\begin{{tabular}}{{l{}}}\n\\toprule\n",
-        "r".repeat(columns.len())
-    );
+    let mut out =
+        format!("% \\usepackage{{booktabs}}\n\\begin{{tabular}}{{l{}}}\n\\toprule\n", "r".repeat(columns.len()));
     let mut groups: Vec<(&str, usize)> = Vec::new();
     for column in &columns {
         match groups.last_mut() {
@@ -158,9 +130,6 @@ mod tests {
 
     #[test]
     fn latex_escapes_what_it_must() {
-        assert_eq!(
-            tex("#EE 5% small_coeff a^b"),
-            "\\#EE 5\\% small\\_coeff a\\^{}b"
-        );
+        assert_eq!(tex("#EE 5% small_coeff a^b"), "\\#EE 5\\% small\\_coeff a\\^{}b");
     }
 }
