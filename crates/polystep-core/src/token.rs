@@ -138,14 +138,22 @@ pub fn encode(text: &str) -> Result<Vec<u8>, TokenError> {
 
 /// The token that `text` begins with, and its length in bytes: the longest name wins, but `*FAC` is `*` and `FAC`.
 pub(crate) fn token_at(text: &str) -> Option<(u8, usize)> {
-    let mut best: Option<(u8, usize)> = None;
-    for (id, name) in NAMES.iter().enumerate() {
-        let longer = best.is_none_or(|(_, len)| name.len() > len);
-        if longer && text.starts_with(name) && !(*name == "*F" && text.starts_with("*FAC")) {
-            best = Some((id as u8, name.len()));
-        }
+    let named = |from: u8, to: u8| {
+        (from..to).find(|&id| text.starts_with(name(id))).map(|id| (id, name(id).len()))
+    };
+    let bytes = text.as_bytes();
+    match *bytes.first()? {
+        digit @ b'0'..=b'9' => Some((DIGIT + digit - b'0', 1)),
+        b'x' => match bytes.get(1)? {
+            index @ b'1'..=b'8' => Some((VAR + index - b'1', 2)),
+            _ => None,
+        },
+        b'+' if bytes.get(1) == Some(&b'P') => Some((SUM_OF, 2)),
+        b'*' if bytes.get(1) == Some(&b'F') && !text.starts_with("*FAC") => Some((PRODUCT_OF, 2)),
+        b'I' | b'M' | b'F' | b'S' | b'E' => named(INT, END + 1),
+        b'<' => named(PAD, UNK + 1).or_else(|| named(END + 1, VOCABULARY as u8)),
+        _ => named(PLUS, INT),
     }
-    best
 }
 
 /// Appends the digits of `n`.

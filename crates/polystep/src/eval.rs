@@ -305,7 +305,7 @@ fn print(metrics: &Metrics, evaluation: &Evaluation) -> Result<()> {
                 .interval
                 .map_or(String::new(), |(lo, hi)| format!("{lo:.1} to {hi:.1}"));
             [
-                cell.column.heading.to_owned(),
+                format!("{}: {}", cell.column.group, cell.column.heading),
                 cell.ours.map_or("-".into(), |v| number(v, unit)),
                 interval,
                 cell.symbolic.map_or(String::new(), |v| number(v, unit)),

@@ -62,7 +62,8 @@ impl Questions {
             kind: self.examples.kind(i),
             input: self.text(self.examples.src(i)),
             target: self.text(self.examples.tgt(i)),
-            beams: answers.iter().map(beam).collect(),
+            // An answer cut at the length limit is no answer.
+            beams: answers.iter().filter(|h| h.finished).map(beam).collect(),
         }
     }
 
