@@ -32,10 +32,7 @@ impl Model {
     }
 
     fn norm(&mut self) -> Norm {
-        Norm {
-            gamma: self.param(1, D),
-            beta: self.param(1, D),
-        }
+        Norm { gamma: self.param(1, D), beta: self.param(1, D) }
     }
 
     /// y = x·Wᵀ + b; returns y and the slot of its gradient.
@@ -43,127 +40,37 @@ impl Model {
         let inp = self.p.info(x).cols;
         let (w, b) = (self.param(out, inp), Some(self.param(1, out)));
         let (y, dy) = (self.slot(side, out), self.slot(side, out));
-        self.p.push(Op::Linear {
-            x: x.into(),
-            w,
-            b,
-            y: y.into(),
-        });
+        self.p.push(Op::Linear { x: x.into(), w, b, y: y.into() });
         let (x, dy_view, dx) = (x.into(), dy.into(), Some(dx.into()));
-        self.back.push(Op::LinearBack {
-            x,
-            w,
-            b,
-            dy: dy_view,
-            dx,
-            accumulate: false,
-        });
+        self.back.push(Op::LinearBack { x, w, b, dy: dy_view, dx, accumulate: false });
         (y, dy)
     }
 
-    fn add_norm(
-        &mut self,
-        side: Side,
-        x: Slot,
-        f: Option<(Slot, Slot)>,
-        g: Slot,
-        first: bool,
-    ) -> (Slot, Slot, Slot) {
+    fn add_norm(&mut self, side: Side, x: Slot, f: Option<(Slot, Slot)>, g: Slot, first: bool) -> (Slot, Slot, Slot) {
         let s = if f.is_some() { self.slot(side, D) } else { x };
-        let (stat, y, dy, norm) = (
-            self.slot(side, 2),
-            self.slot(side, D),
-            self.slot(side, D),
-            self.norm(),
-        );
+        let (stat, y, dy, norm) = (self.slot(side, 2), self.slot(side, D), self.slot(side, D), self.norm());
         let (f, df) = (f.map(|f| f.0), f.map(|f| f.1));
-        self.p.push(Op::AddNorm {
-            x,
-            f,
-            dropout: None,
-            norm,
-            s,
-            stat,
-            y,
-            y_stream: None,
-        });
+        self.p.push(Op::AddNorm { x, f, dropout: None, norm, s, stat, y, y_stream: None });
         let order = NormOrder::Pre;
-        self.back.push(Op::AddNormBack {
-            order,
-            first,
-            s,
-            stat,
-            norm,
-            dropout: None,
-            g,
-            dy,
-            df,
-        });
+        self.back.push(Op::AddNormBack { order, first, s, stat, norm, dropout: None, g, dy, df });
         (s, y, dy)
     }
 
-    fn attention(
-        &mut self,
-        side: Side,
-        y: Slot,
-        dy: Slot,
-        memory: Option<(Slot, Slot, usize)>,
-    ) -> (Slot, Slot) {
+    fn attention(&mut self, side: Side, y: Slot, dy: Slot, memory: Option<(Slot, Slot, usize)>) -> (Slot, Slot) {
         let width = if memory.is_some() { D } else { 3 * D };
         let (own, down) = self.linear(side, y, width, dy);
         let view = |slot, i: usize| View { slot, col: i * D };
         let (keys, k, v, dk, dv) = match memory {
-            Some((kv, dkv, l)) => (
-                Side::Src,
-                view(kv, 2 * l),
-                view(kv, 2 * l + 1),
-                view(dkv, 2 * l),
-                view(dkv, 2 * l + 1),
-            ),
-            None => (
-                side,
-                view(own, 1),
-                view(own, 2),
-                view(down, 1),
-                view(down, 2),
-            ),
+            Some((kv, dkv, l)) => {
+                (Side::Src, view(kv, 2 * l), view(kv, 2 * l + 1), view(dkv, 2 * l), view(dkv, 2 * l + 1))
+            }
+            None => (side, view(own, 1), view(own, 2), view(down, 1), view(down, 2)),
         };
-        let (out, dout, lse) = (
-            self.slot(side, D),
-            self.slot(side, D),
-            self.slot(side, HEADS),
-        );
-        let (q, dq, queries, heads, head_dim) =
-            (view(own, 0), view(down, 0), side, HEADS, D / HEADS);
+        let (out, dout, lse) = (self.slot(side, D), self.slot(side, D), self.slot(side, HEADS));
+        let (q, dq, queries, heads, head_dim) = (view(own, 0), view(down, 0), side, HEADS, D / HEADS);
         let causal = memory.is_none() && side == Side::Tgt;
-        self.p.push(Op::Attention {
-            q,
-            k,
-            v,
-            queries,
-            keys,
-            causal,
-            heads,
-            head_dim,
-            out,
-            lse,
-        });
-        let back = Op::AttentionBack {
-            q,
-            k,
-            v,
-            queries,
-            keys,
-            causal,
-            heads,
-            head_dim,
-            out,
-            lse,
-            dout,
-            dq,
-            dk,
-            dv,
-        };
+        self.p.push(Op::Attention { q, k, v, queries, keys, causal, heads, head_dim, out, lse });
+        let back = Op::AttentionBack { q, k, v, queries, keys, causal, heads, head_dim, out, lse, dout, dq, dk, dv };
         self.back.push(back);
         self.linear(side, out, D, dout)
     }
@@ -172,28 +79,8 @@ impl Model {
         let (position, norm) = (self.param(514, D), self.norm());
         let (stat, mut x, g) = (self.slot(side, 2), self.slot(side, D), self.slot(side, D));
         let (scale, dropout) = (1.0, None);
-        self.p.push(Op::Embed {
-            side,
-            token,
-            position,
-            norm,
-            scale,
-            dropout,
-            stat,
-            out: x,
-            out_act: None,
-        });
-        self.back.push(Op::EmbedBack {
-            side,
-            token,
-            position,
-            norm,
-            scale,
-            dropout,
-            stat,
-            g,
-            dy: None,
-        });
+        self.p.push(Op::Embed { side, token, position, norm, scale, dropout, stat, out: x, out_act: None });
+        self.back.push(Op::EmbedBack { side, token, position, norm, scale, dropout, stat, g, dy: None });
         let (_, mut y, mut dy) = self.add_norm(side, x, None, g, false);
         for layer in 0..LAYERS {
             let f = self.attention(side, y, dy, None);
@@ -204,16 +91,8 @@ impl Model {
             }
             let (h, dh) = self.linear(side, y, FFN, dy);
             let a = self.slot(side, FFN);
-            self.p.push(Op::Activate {
-                kind: Activation::Gelu,
-                x: h,
-                y: a,
-            });
-            self.back.push(Op::ActivateBack {
-                kind: Activation::Gelu,
-                x: h,
-                d: dh,
-            });
+            self.p.push(Op::Activate { kind: Activation::Gelu, x: h, y: a });
+            self.back.push(Op::ActivateBack { kind: Activation::Gelu, x: h, d: dh });
             let f = self.linear(side, a, D, dh);
             (x, y, dy) = self.add_norm(side, x, Some(f), g, layer + 1 == LAYERS);
         }
@@ -228,61 +107,31 @@ fn transformer() -> Program {
     let memory = m.linear(Side::Src, y, LAYERS * 2 * D, dy);
     let (y, dy) = m.stack(Side::Tgt, token, Some(memory));
     let logits = m.slot(Side::Tgt, VOCAB);
-    m.p.push(Op::Linear {
-        x: y.into(),
-        w: token,
-        b: None,
-        y: logits.into(),
-    });
-    m.p.push(Op::CrossEntropy {
-        logits,
-        backward: true,
-    });
+    m.p.push(Op::Linear { x: y.into(), w: token, b: None, y: logits.into() });
+    m.p.push(Op::CrossEntropy { logits, backward: true });
     let (x, w, dx) = (y.into(), token, Some(dy.into()));
-    m.p.push(Op::LinearBack {
-        x,
-        w,
-        b: None,
-        dy: logits.into(),
-        dx,
-        accumulate: false,
-    });
+    m.p.push(Op::LinearBack { x, w, b: None, dy: logits.into(), dx, accumulate: false });
     m.p.ops.extend(m.back.into_iter().rev());
-    m.p.push(Op::Adam {
-        beta1: 0.9,
-        beta2: 0.98,
-        eps: 1e-8,
-        weight_decay: 0.0,
-        clip: 1.0,
-    });
+    m.p.push(Op::Adam { beta1: 0.9, beta2: 0.98, eps: 1e-8, weight_decay: 0.0, clip: 1.0 });
     m.p
 }
 
 fn main() {
     let args: Vec<usize> = std::env::args().filter_map(|a| a.parse().ok()).collect();
     let arg = |i: usize, default| args.get(i).copied().unwrap_or(default);
-    let (batch, src, tgt, threads, steps) =
-        (arg(0, 32), arg(1, 96), arg(2, 80), arg(3, 2), arg(4, 9));
+    let (batch, src, tgt, threads, steps) = (arg(0, 32), arg(1, 96), arg(2, 80), arg(3, 2), arg(4, 9));
     let program = transformer();
-    let limits = Limits {
-        sequences: batch,
-        src_tokens: batch * src,
-        tgt_tokens: batch * tgt,
-    };
+    let limits = Limits { sequences: batch, src_tokens: batch * src, tgt_tokens: batch * tgt };
     let mut cpu = Cpu::new(vec![program.clone()], limits, threads).expect("the program is sound");
     let words = (0..program.params as u32).map(|i| philox([i, 0, 0, 0], 7)[0]);
-    let params: Vec<f32> = words
-        .map(|w| (w as f32 / u32::MAX as f32 - 0.5) * 0.07)
-        .collect();
+    let params: Vec<f32> = words.map(|w| (w as f32 / u32::MAX as f32 - 0.5) * 0.07).collect();
     cpu.set_params(&params).expect("as many as the program has");
     let mut data = Batch::default();
     data.clear();
     let mut id = 0u32;
     let mut ids = |n: usize| -> Vec<i32> {
         id += 1;
-        (0..n as u32)
-            .map(|i| (3 + philox([i, id, 1, 0], 3)[0] % 57) as i32)
-            .collect()
+        (0..n as u32).map(|i| (3 + philox([i, id, 1, 0], 3)[0] % 57) as i32).collect()
     };
     for _ in 0..batch {
         data.src.push(ids(src));
@@ -295,35 +144,20 @@ fn main() {
             cpu.times();
         }
         let start = Instant::now();
-        cpu.run(
-            0,
-            &data,
-            &Scalars {
-                lr: 1e-4,
-                step,
-                seed: step,
-            },
-        )
-        .expect("within the limits");
+        cpu.run(0, &data, &Scalars { lr: 1e-4, step, seed: step }).expect("within the limits");
         if step > 2 {
             times.push(start.elapsed().as_secs_f64() * 1e3);
         }
     }
     times.sort_by(f64::total_cmp);
     let flops = program.flops(&vec![src; batch], &vec![tgt; batch]);
-    let (best, loss) = (
-        times[0],
-        cpu.results().expect("it ran").last().expect("it ran").loss,
-    );
+    let (best, loss) = (times[0], cpu.results().expect("it ran").last().expect("it ran").loss);
     println!(
         "batch {batch}, {src}/{tgt} tokens, {threads} threads: best {best:.1} ms/step, median {:.1}, {:.0} GFLOP/s, loss {loss:.4}",
         times[times.len() / 2],
         flops / best / 1e6
     );
     for (kind, time) in cpu.times() {
-        println!(
-            "  {kind:16} {:8.2} ms",
-            time.as_secs_f64() * 1e3 / steps as f64
-        );
+        println!("  {kind:16} {:8.2} ms", time.as_secs_f64() * 1e3 / steps as f64);
     }
 }

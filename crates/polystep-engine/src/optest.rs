@@ -5,10 +5,7 @@
 //! that a backward op starts from *is* the random functional: L = Σ ⟨cotangent, output⟩ (or the loss).
 
 use crate::philox::philox;
-use crate::{
-    Batch, Dim, Dtype, EngineError, Executor, Limits, Op, Packed, Param, Program, Scalars, Side,
-    Slot,
-};
+use crate::{Batch, Dim, Dtype, EngineError, Executor, Limits, Op, Packed, Param, Program, Scalars, Side, Slot};
 
 mod cases;
 pub use cases::cases;
@@ -60,12 +57,12 @@ pub enum Functional {
     Loss,
 }
 
-/// One op (or a forward and backward pair) with everything that a run needs.
+/// One op, a forward and backward pair, or a block that devices fuse, with everything that a run needs.
 #[derive(Clone, Debug)]
 pub struct Case {
     /// Unique, for people.
     pub name: String,
-    /// One or two ops.
+    /// A few ops.
     pub program: Program,
     /// Ragged on both sides.
     pub batch: Batch,
@@ -95,9 +92,7 @@ impl Case {
     /// The values that a slot is given before the run.
     pub fn input(&self, slot: Slot) -> &[f32] {
         let found = self.inputs.iter().find(|(s, _)| *s == slot);
-        &found
-            .expect("every functional and derivative names an input")
-            .1
+        &found.expect("every functional and derivative names an input").1
     }
 }
 
@@ -111,10 +106,7 @@ where
 }
 
 /// Runs a case as program 0 of an executor; returns its outputs by name.
-pub fn run(
-    case: &Case,
-    executor: &mut dyn Executor,
-) -> Result<Vec<(String, Vec<f32>)>, EngineError> {
+pub fn run(case: &Case, executor: &mut dyn Executor) -> Result<Vec<(String, Vec<f32>)>, EngineError> {
     executor.set_params(&case.params)?;
     executor.set_moments(&case.moments.0, &case.moments.1)?;
     executor.set_grads(&case.grads)?;
@@ -126,16 +118,10 @@ pub fn run(
     let mut named = Vec::new();
     for output in &case.outputs {
         match output {
-            Output::Slot(slot) => named.push((
-                case.program.info(*slot).name.clone(),
-                executor.read(0, *slot)?,
-            )),
+            Output::Slot(slot) => named.push((case.program.info(*slot).name.clone(), executor.read(0, *slot)?)),
             Output::Grad(name, p) => {
                 let grads = executor.grads()?;
-                named.push((
-                    format!("gradient of {name}"),
-                    grads[p.offset..p.offset + p.len()].to_vec(),
-                ));
+                named.push((format!("gradient of {name}"), grads[p.offset..p.offset + p.len()].to_vec()));
             }
             Output::State => {
                 let (first, second) = executor.moments()?;
@@ -148,17 +134,12 @@ pub fn run(
                 let r = r.last().copied().unwrap_or_default();
                 named.push(("loss".into(), vec![r.loss]));
                 named.push(("gradient norm".into(), vec![r.grad_norm]));
-                named.push((
-                    "right tokens and sequences".into(),
-                    vec![r.right_tokens as f32, r.right_sequences as f32],
-                ));
+                named
+                    .push(("right tokens and sequences".into(), vec![r.right_tokens as f32, r.right_sequences as f32]));
             }
             Output::Right => {
                 let right = executor.right()?;
-                named.push((
-                    "right".into(),
-                    right.into_iter().map(|r| f32::from(u8::from(r))).collect(),
-                ));
+                named.push(("right".into(), right.into_iter().map(|r| f32::from(u8::from(r))).collect()));
             }
         }
     }
@@ -171,10 +152,7 @@ pub fn distance(want: &[f32], got: &[f32]) -> f32 {
         return f32::INFINITY;
     }
     let scale = want.iter().fold(1e-6f32, |m, x| m.max(x.abs()));
-    want.iter()
-        .zip(got)
-        .fold(0f32, |m, (a, b)| m.max((a - b).abs()))
-        / scale
+    want.iter().zip(got).fold(0f32, |m, (a, b)| m.max((a - b).abs())) / scale
 }
 
 /// The nearest bf16, as f32.
@@ -189,13 +167,7 @@ struct Build {
 }
 
 impl Build {
-    fn new(
-        name: impl Into<String>,
-        seed: u64,
-        src: &[usize],
-        tgt: &[usize],
-        vocab: usize,
-    ) -> Build {
+    fn new(name: impl Into<String>, seed: u64, src: &[usize], tgt: &[usize], vocab: usize) -> Build {
         let mut build = Build {
             case: Case {
                 name: name.into(),
@@ -206,11 +178,7 @@ impl Build {
                     src_tokens: src.iter().sum::<usize>() + 3,
                     tgt_tokens: tgt.iter().sum::<usize>() + 5,
                 },
-                scalars: Scalars {
-                    lr: 1e-3,
-                    step: 3,
-                    seed: seed ^ 0x5DEE_CE66_D123,
-                },
+                scalars: Scalars { lr: 1e-3, step: 3, seed: seed ^ 0x5DEE_CE66_D123 },
                 params: Vec::new(),
                 grads: Vec::new(),
                 moments: (Vec::new(), Vec::new()),
@@ -237,9 +205,7 @@ impl Build {
         let mut packed = Packed::default();
         packed.clear();
         for &n in lengths {
-            let ids: Vec<i32> = (0..n)
-                .map(|_| (self.word() as usize % vocab) as i32)
-                .collect();
+            let ids: Vec<i32> = (0..n).map(|_| (self.word() as usize % vocab) as i32).collect();
             packed.push(ids);
         }
         packed

@@ -5,9 +5,7 @@ use polystep_engine::cpu::Cpu;
 use polystep_engine::optest::{self, Case, Functional, Wrt};
 use polystep_engine::{EngineError, Executor, Limits, Program};
 
-fn cpu(
-    threads: usize,
-) -> impl FnOnce(Vec<Program>, Limits) -> Result<Box<dyn Executor>, EngineError> {
+fn cpu(threads: usize) -> impl FnOnce(Vec<Program>, Limits) -> Result<Box<dyn Executor>, EngineError> {
     move |programs, limits| Ok(Box::new(Cpu::new(programs, limits, threads)?))
 }
 
@@ -24,11 +22,7 @@ fn functional(case: &Case, cpu: &mut Cpu) -> f64 {
                 let output = cpu.read(0, *output).unwrap();
                 let cotangent = case.input(*cotangent);
                 assert_eq!(output.len(), cotangent.len());
-                output
-                    .iter()
-                    .zip(cotangent)
-                    .map(|(a, b)| f64::from(*a) * f64::from(*b))
-                    .sum::<f64>()
+                output.iter().zip(cotangent).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum::<f64>()
             })
             .sum(),
     }
@@ -55,31 +49,19 @@ fn agree(case: &Case, what: &str, got: &[f32], mut slope_of: impl FnMut(usize) -
     for i in (0..got.len()).step_by(every) {
         let want = slope_of(i);
         let error = (want - f64::from(got[i])).abs() / f64::from(scale);
-        assert!(
-            error < 2e-3,
-            "{}: {what}[{i}] is {}, finite differences say {want}",
-            case.name,
-            got[i]
-        );
+        assert!(error < 2e-3, "{}: {what}[{i}] is {}, finite differences say {want}", case.name, got[i]);
     }
 }
 
 #[test]
 fn gradients_match_finite_differences() {
     let mut checked = 0;
-    for case in optest::cases()
-        .into_iter()
-        .filter(|c| c.small && c.functional != Functional::None)
-    {
+    for case in optest::cases().into_iter().filter(|c| c.small && c.functional != Functional::None) {
         let mut cpu = Cpu::new(vec![case.program.clone()], case.limits, 1).unwrap();
         prepare(&case, &mut cpu);
         cpu.run(0, &case.batch, &case.scalars).unwrap();
         let grads = cpu.grads().unwrap();
-        let h = if case.functional == Functional::Loss {
-            0.05
-        } else {
-            0.02
-        };
+        let h = if case.functional == Functional::Loss { 0.05 } else { 0.02 };
         for wrt in &case.wrt {
             checked += 1;
             match wrt {
@@ -101,16 +83,8 @@ fn gradients_match_finite_differences() {
                 }
                 Wrt::Param { name, param, added } => {
                     let range = param.offset..param.offset + param.len();
-                    let before = if *added {
-                        &case.grads[range.clone()]
-                    } else {
-                        &vec![0.0; param.len()][..]
-                    };
-                    let got: Vec<f32> = grads[range]
-                        .iter()
-                        .zip(before)
-                        .map(|(a, b)| a - b)
-                        .collect();
+                    let before = if *added { &case.grads[range.clone()] } else { &vec![0.0; param.len()][..] };
+                    let got: Vec<f32> = grads[range].iter().zip(before).map(|(a, b)| a - b).collect();
                     let mut params = case.params.clone();
                     agree(&case, name, &got, |i| {
                         let at = param.offset + i;
@@ -134,17 +108,9 @@ fn any_number_of_threads_gives_the_same_bits() {
     for case in optest::cases() {
         let one = optest::run_on(&case, cpu(1)).unwrap();
         for threads in [2, 3] {
-            for ((name, a), (_, b)) in one
-                .iter()
-                .zip(&optest::run_on(&case, cpu(threads)).unwrap())
-            {
-                let same =
-                    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits());
-                assert!(
-                    same,
-                    "{}: {name} differs between 1 and {threads} threads",
-                    case.name
-                );
+            for ((name, a), (_, b)) in one.iter().zip(&optest::run_on(&case, cpu(threads)).unwrap()) {
+                let same = a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits());
+                assert!(same, "{}: {name} differs between 1 and {threads} threads", case.name);
             }
         }
     }
@@ -157,10 +123,6 @@ fn case_names_are_unique_and_values_are_bf16() {
     assert_eq!(names.len(), cases.len());
     for case in &cases {
         let values = case.inputs.iter().flat_map(|(_, v)| v).chain(&case.params);
-        assert!(
-            values.copied().all(|x| x.to_bits() & 0xffff == 0),
-            "{}",
-            case.name
-        );
+        assert!(values.copied().all(|x| x.to_bits() & 0xffff == 0), "{}", case.name);
     }
 }

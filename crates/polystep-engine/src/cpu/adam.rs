@@ -33,31 +33,18 @@ impl Adam {
     ) -> f32 {
         let n = params.len();
         let squares = scratch.first(n.div_ceil(BLOCK));
-        for_blocks(
-            n,
-            BLOCK,
-            [(&mut *squares, Per::Block(1))],
-            |at, [square]| {
-                let g = &grads[at..n.min(at + BLOCK)];
-                square[0] = sum(g.len(), |i| g[i] * g[i]);
-            },
-        );
+        for_blocks(n, BLOCK, [(&mut *squares, Per::Block(1))], |at, [square]| {
+            let g = &grads[at..n.min(at + BLOCK)];
+            square[0] = sum(g.len(), |i| g[i] * g[i]);
+        });
         let norm = squares.iter().map(|&s| f64::from(s)).sum::<f64>().sqrt() as f32;
-        let clip = if self.clip > 0.0 && norm > self.clip {
-            self.clip / (norm + 1e-6)
-        } else {
-            1.0
-        };
+        let clip = if self.clip > 0.0 && norm > self.clip { self.clip / (norm + 1e-6) } else { 1.0 };
 
         let correction = |beta: f32| 1.0 - f64::from(beta).powf(self.step as f64);
         let lr = (f64::from(self.lr) / correction(self.beta1)) as f32;
         let root = (1.0 / correction(self.beta2)).sqrt() as f32;
         let keep = 1.0 - self.lr * self.weight_decay;
-        let outs = [
-            (params, Per::Row(1)),
-            (first, Per::Row(1)),
-            (second, Per::Row(1)),
-        ];
+        let outs = [(params, Per::Row(1)), (first, Per::Row(1)), (second, Per::Row(1))];
         for_blocks(n, BLOCK, outs, |at, [p, m, v]| {
             let g = &grads[at..at + p.len()];
             for (((p, m), v), g) in p.iter_mut().zip(m).zip(v).zip(g) {

@@ -6,8 +6,8 @@
 #![allow(unsafe_code)] // tasks write disjoint rows and columns of the same slots
 
 use super::gemm::{Mat, Plus, product};
-use super::simd::Part;
 use super::math::{LANES, exp, max, sum};
+use super::simd::Part;
 use crate::Packed;
 use rayon::prelude::*;
 use std::cell::RefCell;
@@ -138,18 +138,8 @@ pub unsafe fn backward(shape: Shape, saved: Saved, dq: Mat, dk: Mat, dv: Mat) {
     let (dim, scale) = (shape.head_dim, shape.scale());
     shape.for_each(|q0, queries, k0, keys, head| {
         let mine = |m: Mat, row| m.at(row, head * dim);
-        let (q, out, dout, dq) = (
-            mine(saved.q, q0),
-            mine(saved.out, q0),
-            mine(saved.dout, q0),
-            mine(dq, q0),
-        );
-        let (k, v, dk, dv) = (
-            mine(saved.k, k0),
-            mine(saved.v, k0),
-            mine(dk, k0),
-            mine(dv, k0),
-        );
+        let (q, out, dout, dq) = (mine(saved.q, q0), mine(saved.out, q0), mine(saved.dout, q0), mine(dq, q0));
+        let (k, v, dk, dv) = (mine(saved.k, k0), mine(saved.v, k0), mine(dk, k0), mine(dv, k0));
         let lse = saved.lse.at(q0, head);
         if queries == 0 {
             for r in 0..keys {

@@ -146,14 +146,7 @@ pub fn cached_attention(
 }
 
 /// Attends over the keys and values of each lane's source.
-pub fn lane_attention(
-    decoding: &Decoding,
-    q: &[f32],
-    k: Cols,
-    v: Cols,
-    (heads, dim): (usize, usize),
-    out: &mut [f32],
-) {
+pub fn lane_attention(decoding: &Decoding, q: &[f32], k: Cols, v: Cols, (heads, dim): (usize, usize), out: &mut [f32]) {
     let d = heads * dim;
     for_blocks(q.len() / d, 1, [(out, Per::Row(d))], |lane, [out]| {
         let source = decoding.sources[lane] as usize;

@@ -47,12 +47,7 @@ pub fn forward(
     let (rows, d) = (packed.tokens(), it.gamma.len());
     let copy = if out_act.is_empty() { 0 } else { d };
     let work = scratch.first(rows.div_ceil(BLOCK) * d);
-    let outs = [
-        (stats, Per::Row(2)),
-        (out, Per::Row(d)),
-        (out_act, Per::Row(copy)),
-        (work, Per::Block(d)),
-    ];
+    let outs = [(stats, Per::Row(2)), (out, Per::Row(d)), (out_act, Per::Row(copy)), (work, Per::Block(d))];
     for_blocks(rows, BLOCK, outs, |first, [stats, out, out_act, s]| {
         for r in 0..stats.len() / 2 {
             it.sum(packed.ids[first + r], packed.pos[first + r], s);
@@ -95,17 +90,11 @@ pub fn backward(
 ) {
     let (rows, d) = (packed.tokens(), it.gamma.len());
     let blocks = rows.div_ceil(BLOCK);
-    let (dx, rest) = scratch
-        .first(rows * d + blocks * 4 * d)
-        .split_at_mut(rows * d);
+    let (dx, rest) = scratch.first(rows * d + blocks * 4 * d).split_at_mut(rows * d);
     let (gamma, rest) = rest.split_at_mut(blocks * d);
     let (beta, work) = rest.split_at_mut(blocks * d);
-    let outs = [
-        (&mut *dx, Per::Row(d)),
-        (&mut *gamma, Per::Block(d)),
-        (&mut *beta, Per::Block(d)),
-        (work, Per::Block(2 * d)),
-    ];
+    let outs =
+        [(&mut *dx, Per::Row(d)), (&mut *gamma, Per::Block(d)), (&mut *beta, Per::Block(d)), (work, Per::Block(2 * d))];
     for_blocks(rows, BLOCK, outs, |first, [dx, gamma, beta, work]| {
         gamma.fill(0.0);
         beta.fill(0.0);
@@ -115,46 +104,21 @@ pub fn backward(
             it.sum(packed.ids[row], packed.pos[row], s);
             total.copy_from_slice(&g[row * d..(row + 1) * d]);
             if let Some(dy) = dy {
-                total
-                    .iter_mut()
-                    .zip(&dy[row * d..(row + 1) * d])
-                    .for_each(|(t, dy)| *t += dy);
+                total.iter_mut().zip(&dy[row * d..(row + 1) * d]).for_each(|(t, dy)| *t += dy);
             }
             if let Some(mask) = mask {
                 mask.row(row, d, |i, keep| total[i] *= keep);
             }
             let stat = [stats[2 * row], stats[2 * row + 1]];
-            norm_back(
-                s,
-                stat,
-                it.gamma,
-                total,
-                &mut dx[r * d..(r + 1) * d],
-                gamma,
-                beta,
-            );
+            norm_back(s, stat, it.gamma, total, &mut dx[r * d..(r + 1) * d], gamma, beta);
         }
     });
     add_up(gamma, grads.gamma);
     add_up(beta, grads.beta);
     let dx = &*dx;
-    scatter(
-        dx,
-        d,
-        grads.token,
-        8,
-        it.scale,
-        packed.ids.iter().map(|&id| id as usize),
-    );
+    scatter(dx, d, grads.token, 8, it.scale, packed.ids.iter().map(|&id| id as usize));
     grads.position.fill(0.0);
-    scatter(
-        dx,
-        d,
-        grads.position,
-        32,
-        1.0,
-        packed.pos.iter().map(|&pos| pos as usize + FIRST_POSITION),
-    );
+    scatter(dx, d, grads.position, 32, 1.0, packed.pos.iter().map(|&pos| pos as usize + FIRST_POSITION));
 }
 
 /// `table[at] += scale·dx` for each row of dx, `block` table rows at a time.
@@ -166,18 +130,13 @@ fn scatter(
     scale: f32,
     at: impl Iterator<Item = usize> + Clone + Sync,
 ) {
-    for_blocks(
-        table.len() / d,
-        block,
-        [(table, Per::Row(d))],
-        |first, [table]| {
-            let mine = first..first + table.len() / d;
-            for (row, at) in at.clone().enumerate().filter(|(_, at)| mine.contains(at)) {
-                let table = &mut table[(at - first) * d..][..d];
-                for (t, dx) in table.iter_mut().zip(&dx[row * d..(row + 1) * d]) {
-                    *t = dx.mul_add(scale, *t);
-                }
+    for_blocks(table.len() / d, block, [(table, Per::Row(d))], |first, [table]| {
+        let mine = first..first + table.len() / d;
+        for (row, at) in at.clone().enumerate().filter(|(_, at)| mine.contains(at)) {
+            let table = &mut table[(at - first) * d..][..d];
+            for (t, dx) in table.iter_mut().zip(&dx[row * d..(row + 1) * d]) {
+                *t = dx.mul_add(scale, *t);
             }
-        },
-    );
+        }
+    });
 }

@@ -109,6 +109,21 @@ const B_COLS: usize = 256;
 /// # Safety
 /// Every element of the three matrices lies in memory that lives during the call; nobody else touches c.
 pub unsafe fn product(
+    size: (usize, usize, usize),
+    c: Mat,
+    plus: Plus,
+    a: Mat,
+    b: Mat,
+    part: Part,
+    sums: Option<&mut [f32]>,
+) {
+    // SAFETY: the same promise.
+    unsafe { product_on(Machine::here(), size, c, plus, a, b, part, sums) }
+}
+
+/// [`product`] with the tiles of another machine than the best.
+unsafe fn product_on(
+    machine: Machine,
     (m, n, k): (usize, usize, usize),
     c: Mat,
     plus: Plus,
@@ -118,7 +133,6 @@ pub unsafe fn product(
     mut sums: Option<&mut [f32]>,
 ) {
     debug_assert!(c.col == 1);
-    let machine = Machine::here();
     PACKED.with_borrow_mut(|(packed_a, packed_b)| {
         for left in (0..n).step_by(B_COLS) {
             let cols = B_COLS.min(n - left);
@@ -166,10 +180,7 @@ pub unsafe fn product(
                                 let b_rows = next.div_ceil(m.div_ceil(A_ROWS));
                                 let b_from = (top / A_ROWS * b_rows).min(next);
                                 let b_rows = b_rows.min(next - b_from);
-                                [
-                                    a.at(top, after).ahead(rows, next),
-                                    b.at(after + b_from, left).ahead(b_rows, cols),
-                                ]
+                                [a.at(top, after).ahead(rows, next), b.at(after + b_from, left).ahead(b_rows, cols)]
                             },
                         });
                     }
@@ -264,14 +275,7 @@ pub unsafe fn wide(
 ///
 /// # Safety
 /// As [`product`].
-pub unsafe fn tall(
-    (m, n, k): (usize, usize, usize),
-    c: Mat,
-    plus: Plus,
-    a: Mat,
-    b: Mat,
-    sums: Option<&mut [f32]>,
-) {
+pub unsafe fn tall((m, n, k): (usize, usize, usize), c: Mat, plus: Plus, a: Mat, b: Mat, sums: Option<&mut [f32]>) {
     let sums = sums.map(|sums| {
         assert!(sums.len() == m);
         Mat::rows(sums, 1, 0)
@@ -303,6 +307,26 @@ pub unsafe fn tall(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_same_bits_on_every_machine() {
+        let (m, n, k) = (50, 75, 600);
+        let fraction = |x: Vec<f32>| -> Vec<f32> { x.into_iter().map(|x| x / 7.0).collect() };
+        let (a, b) = (fraction(numbers(m * k, 1)), fraction(numbers(k * n, 2)));
+        let on = |machine| {
+            let mut c = vec![0.0; m * n];
+            let (to, a, b) = (Mat::rows(&mut c, n, 0), Mat::of(&a, k, 0), Mat::of(&b, n, 0));
+            // SAFETY: the matrices are as large as they say.
+            unsafe { product_on(machine, (m, n, k), to, Plus::Nothing, a, b, Part::Full, None) };
+            c
+        };
+        let best = on(Machine::here());
+        assert!(best.iter().zip(on(Machine::Plain)).all(|(a, b)| a.to_bits() == b.to_bits()));
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+            assert!(best.iter().zip(on(Machine::Avx2)).all(|(a, b)| a.to_bits() == b.to_bits()));
+        }
+    }
 
     /// Zeros where the mask is, and what is not needed may be anything.
     #[test]
@@ -339,7 +363,8 @@ mod tests {
     /// Small integers, so that every order of summation is exact.
     #[test]
     fn every_layout_and_edge() {
-        for (m, n, k) in [(1, 1, 1), (12, 32, 7), (13, 33, 256), (97, 70, 300), (5, 300, 513), (200, 31, 64), (3, 5, 0)] {
+        for (m, n, k) in [(1, 1, 1), (12, 32, 7), (13, 33, 256), (97, 70, 300), (5, 300, 513), (200, 31, 64), (3, 5, 0)]
+        {
             let (a, b, c0, row) = (numbers(m * k, 1), numbers(k * n, 2), numbers(m * n, 3), numbers(n, 4));
             let a_rows = &a;
             let dot = |i: usize, j: usize| (0..k).map(|p| a[i * k + p] * b[p * n + j]).sum::<f32>();

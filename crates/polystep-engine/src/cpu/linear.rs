@@ -1,11 +1,23 @@
 //! The linear layer y = x·Wᵀ + b and its three gradients.
 #![allow(unsafe_code)] // products take pointers
 
-use super::Buffer;
 use super::gemm::{Cols, ColsMut, Mat, Plus, tall, wide};
+use super::narrow;
+use super::{Buffer, activation};
+use crate::Activation;
 
 fn fits(len: usize, rows: usize, stride: usize, col: usize, width: usize) {
     assert!(rows * stride <= len && col + width <= stride, "a view leaves its slot");
+}
+
+/// An activation right behind a product, applied to rows that are still in the cache.
+pub enum Then<'a> {
+    /// None.
+    Nothing,
+    /// `out = act(y)`; y and out are whole slots.
+    Activate(Activation, &'a mut [f32]),
+    /// `dx ← dx·act'(h)`; dx and h are whole slots.
+    ActivateBack(Activation, &'a [f32]),
 }
 
 /// `y = x·Wᵀ + b`; w is out × inp.
@@ -16,15 +28,53 @@ pub fn forward(
     (out, inp): (usize, usize),
     b: Option<&[f32]>,
     y: ColsMut,
+    then: Then,
     scratch: &mut Buffer,
 ) {
     fits(x.data.len(), rows, x.stride, x.col, inp);
     fits(y.data.len(), rows, y.stride, y.col, out);
     assert!(w.len() == out * inp && b.is_none_or(|b| b.len() == out));
     let to = Mat::rows(y.data, y.stride, y.col);
+    let then = finish(rows, out, to, then);
+    if rows <= narrow::ROWS {
+        let x = (&x.data[x.col.min(x.data.len())..], x.stride);
+        // SAFETY: checked above; y is borrowed mutably, and every element of it is put once.
+        narrow::forward(rows, x, w, (out, inp), b, |i, j, v| unsafe { *to.at(i, j).start = v });
+        return then(0, rows);
+    }
     let (x, w) = (Mat::of(x.data, x.stride, x.col), Mat::of(w, inp, 0).t());
     // SAFETY: checked above; y is borrowed mutably.
-    unsafe { wide((rows, out, inp), to, b.map_or(Plus::Nothing, Plus::Row), x, w, scratch, |_, _| ()) };
+    unsafe { wide((rows, out, inp), to, b.map_or(Plus::Nothing, Plus::Row), x, w, scratch, then) };
+}
+
+/// What [`wide`] calls for rows that are done.
+fn finish(rows: usize, width: usize, c: Mat, then: Then) -> impl Fn(usize, usize) + Sync {
+    let (kind, back, other) = match then {
+        Then::Nothing => (None, false, c),
+        Then::Activate(kind, out) => {
+            fits(out.len(), rows, width, 0, width);
+            (Some(kind), false, Mat::rows(out, width, 0))
+        }
+        Then::ActivateBack(kind, h) => {
+            fits(h.len(), rows, width, 0, width);
+            (Some(kind), true, Mat::of(h, width, 0))
+        }
+    };
+    assert!(kind.is_none() || c.row == width, "an activation behind a product takes whole slots");
+    move |first, count| {
+        let Some(kind) = kind else { return };
+        let (c, other, n) = (c.at(first, 0).start, other.at(first, 0).start, count * width);
+        // SAFETY: both slots have `rows` whole rows (checked above and by the caller), and these rows belong to one task.
+        unsafe {
+            if back {
+                let (d, h) = (std::slice::from_raw_parts_mut(c, n), std::slice::from_raw_parts(other, n));
+                activation::backward_part(kind, h, d);
+            } else {
+                let (y, out) = (std::slice::from_raw_parts(c, n), std::slice::from_raw_parts_mut(other, n));
+                activation::forward_part(kind, y, out);
+            }
+        }
+    }
 }
 
 /// `dx = dy·W`.
@@ -34,15 +84,17 @@ pub fn input_gradient(
     w: &[f32],
     (out, inp): (usize, usize),
     dx: ColsMut,
+    then: Then,
     scratch: &mut Buffer,
 ) {
     fits(dy.data.len(), rows, dy.stride, dy.col, out);
     fits(dx.data.len(), rows, dx.stride, dx.col, inp);
     assert!(w.len() == out * inp);
     let to = Mat::rows(dx.data, dx.stride, dx.col);
+    let then = finish(rows, inp, to, then);
     let (dy, w) = (Mat::of(dy.data, dy.stride, dy.col), Mat::of(w, inp, 0));
     // SAFETY: checked above; dx is borrowed mutably.
-    unsafe { wide((rows, inp, out), to, Plus::Nothing, dy, w, scratch, |_, _| ()) };
+    unsafe { wide((rows, inp, out), to, Plus::Nothing, dy, w, scratch, then) };
 }
 
 /// `dw = dyᵀ·x`, or `dw += dyᵀ·x`; `db = Σ rows of dy`.

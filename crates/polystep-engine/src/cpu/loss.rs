@@ -21,20 +21,10 @@ pub fn cross_entropy(
     let rows = tgt.tokens();
     let mean = 1.0 / rows.max(1) as f32;
     // Loss, and whether the arg-max is right, of each token.
-    let (report, work) = scratch
-        .first(2 * rows + rows.div_ceil(BLOCK) * vocab)
-        .split_at_mut(2 * rows);
-    let outs = [
-        (&mut *report, Per::Row(2)),
-        (&mut *logits, Per::Row(vocab)),
-        (work, Per::Block(vocab)),
-    ];
+    let (report, work) = scratch.first(2 * rows + rows.div_ceil(BLOCK) * vocab).split_at_mut(2 * rows);
+    let outs = [(&mut *report, Per::Row(2)), (&mut *logits, Per::Row(vocab)), (work, Per::Block(vocab))];
     for_blocks(rows, BLOCK, outs, |first, [report, logits, e]| {
-        for (r, (report, row)) in report
-            .chunks_exact_mut(2)
-            .zip(logits.chunks_exact_mut(vocab))
-            .enumerate()
-        {
+        for (r, (report, row)) in report.chunks_exact_mut(2).zip(logits.chunks_exact_mut(vocab)).enumerate() {
             let label = labels[first + r] as usize;
             let top = max(row);
             let best = row.iter().position(|&x| x == top);
@@ -55,11 +45,7 @@ pub fn cross_entropy(
     });
     right.clear();
     let token_right = |t: usize| report[2 * t + 1] > 0.0;
-    right.extend(
-        tgt.cu
-            .windows(2)
-            .map(|w| (w[0] as usize..w[1] as usize).all(token_right)),
-    );
+    right.extend(tgt.cu.windows(2).map(|w| (w[0] as usize..w[1] as usize).all(token_right)));
     let loss: f64 = report.chunks_exact(2).map(|r| f64::from(r[0])).sum();
     StepResult {
         loss: (loss / rows.max(1) as f64) as f32,

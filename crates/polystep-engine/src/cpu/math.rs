@@ -15,13 +15,7 @@ pub fn exp(x: f32) -> f32 {
     let r = n.mul_add(-0.693_359_4, c);
     let r = n.mul_add(2.121_944_4e-4, r);
     let mut p = 1.987_569_1e-4f32;
-    for k in [
-        1.398_199_9e-3,
-        8.333_452e-3,
-        4.166_579_6e-2,
-        1.666_666_5e-1,
-        0.5,
-    ] {
+    for k in [1.398_199_9e-3, 8.333_452e-3, 4.166_579_6e-2, 1.666_666_5e-1, 0.5] {
         p = p.mul_add(r, k);
     }
     let p = p.mul_add(r * r, r) + 1.0;
@@ -35,16 +29,9 @@ pub fn normal(x: f32) -> (f32, f32) {
     let bell = exp(-0.5 * x * x);
     let t = 1.0 / x.abs().mul_add(0.3 * std::f32::consts::FRAC_1_SQRT_2, 1.0);
     let mut p = -0.129_522_77f32;
-    for k in [
-        0.485_562_56,
-        -0.512_276_77,
-        0.547_718_6,
-        -0.094_649_74,
-        0.214_925_65,
-        0.148_339_27,
-        0.170_715_21,
-        0.169_188,
-    ] {
+    for k in
+        [0.485_562_56, -0.512_276_77, 0.547_718_6, -0.094_649_74, 0.214_925_65, 0.148_339_27, 0.170_715_21, 0.169_188]
+    {
         p = p.mul_add(t, k);
     }
     let tail = 0.5 * bell * t * p;
@@ -89,10 +76,7 @@ pub fn max(values: &[f32]) -> f32 {
         }
     }
     let last = chunks.remainder().iter().copied();
-    lanes
-        .into_iter()
-        .chain(last)
-        .fold(f32::NEG_INFINITY, f32::max)
+    lanes.into_iter().chain(last).fold(f32::NEG_INFINITY, f32::max)
 }
 
 #[cfg(test)]
@@ -123,9 +107,7 @@ mod tests {
             }
             0.5 - sum / std::f64::consts::PI.sqrt()
         } else {
-            let fraction = (1..200)
-                .rev()
-                .fold(0.0, |f, k| f64::from(k) / 2.0 / (u + f));
+            let fraction = (1..200).rev().fold(0.0, |f, k| f64::from(k) / 2.0 / (u + f));
             0.5 * (-u * u).exp() / (u + fraction) / std::f64::consts::PI.sqrt()
         };
         if x < 0.0 { tail } else { 1.0 - tail }
@@ -136,20 +118,11 @@ mod tests {
         for i in -12_000..12_000 {
             let x = i as f32 * 1e-3;
             let (cumulative, density) = normal(x);
-            let (want, bell) = (
-                phi(f64::from(x)),
-                (-0.5 * f64::from(x).powi(2)).exp() * 0.398_942_280_401_432_7,
-            );
-            assert!(
-                (f64::from(cumulative) - want).abs() < 3e-7,
-                "Φ({x}) = {cumulative}, not {want}"
-            );
+            let (want, bell) = (phi(f64::from(x)), (-0.5 * f64::from(x).powi(2)).exp() * 0.398_942_280_401_432_7);
+            assert!((f64::from(cumulative) - want).abs() < 3e-7, "Φ({x}) = {cumulative}, not {want}");
             // The exponent −x²/2 carries half a unit in the last place into the tail.
             let relative = (f64::from(cumulative) - want).abs() / want;
-            assert!(
-                relative < 6e-7 + 1e-7 * f64::from(x * x),
-                "Φ({x}): {relative}"
-            );
+            assert!(relative < 6e-7 + 1e-7 * f64::from(x * x), "Φ({x}): {relative}");
             assert!((f64::from(density) - bell).abs() < 1.5e-7, "φ({x})");
         }
     }

@@ -15,15 +15,14 @@ mod gemm;
 mod linear;
 mod loss;
 mod math;
+mod narrow;
 mod norm;
 mod ops;
 mod pack;
 mod rows;
 mod simd;
 
-use crate::{
-    Batch, Dim, EngineError, Executor, Limits, Packed, Program, Scalars, Side, Slot, StepResult,
-};
+use crate::{Batch, Dim, EngineError, Executor, Limits, Packed, Program, Scalars, Side, Slot, StepResult};
 use buffer::Buffer;
 use std::time::{Duration, Instant};
 
@@ -50,11 +49,7 @@ struct Size {
 impl Size {
     fn of(batch: &Batch) -> Size {
         let (src, tgt) = (&batch.src, &batch.tgt);
-        Size {
-            sequences: src.sequences().max(tgt.sequences()),
-            src: src.tokens(),
-            tgt: tgt.tokens(),
-        }
+        Size { sequences: src.sequences().max(tgt.sequences()), src: src.tokens(), tgt: tgt.tokens() }
     }
 
     fn rows(&self, dim: Dim) -> usize {
@@ -92,10 +87,7 @@ impl Cpu {
             .num_threads(threads)
             .thread_name(|i| format!("polystep-cpu-{i}"))
             .build()
-            .map_err(|e| EngineError::Device {
-                what: "starting threads".into(),
-                message: e.to_string(),
-            })?;
+            .map_err(|e| EngineError::Device { what: "starting threads".into(), message: e.to_string() })?;
         let slots = programs.iter().map(|p| p.slots.len()).max().unwrap_or(0);
         let memory = Memory {
             slots: (0..slots).map(|_| Buffer::default()).collect(),
@@ -133,38 +125,23 @@ fn add_time(times: &mut Vec<(&'static str, Duration)>, kind: &'static str, time:
 }
 
 fn check(what: &'static str, got: usize, want: usize) -> Result<(), EngineError> {
-    if got == want {
-        Ok(())
-    } else {
-        Err(EngineError::Shape { what, got, want })
-    }
+    if got == want { Ok(()) } else { Err(EngineError::Shape { what, got, want }) }
 }
 
 fn within(what: &'static str, got: usize, limit: usize) -> Result<(), EngineError> {
-    if got <= limit {
-        Ok(())
-    } else {
-        Err(EngineError::Limit { what, got, limit })
-    }
+    if got <= limit { Ok(()) } else { Err(EngineError::Limit { what, got, limit }) }
 }
 
 /// Lengths that belong together; ids are checked by the slices they index.
 fn consistent(packed: &Packed) -> Result<(), EngineError> {
     check("positions of a batch", packed.pos.len(), packed.ids.len())?;
-    check(
-        "lengths of a batch",
-        packed.cu.last().map_or(0, |&n| n as usize),
-        packed.ids.len(),
-    )
+    check("lengths of a batch", packed.cu.last().map_or(0, |&n| n as usize), packed.ids.len())
 }
 
 impl Executor for Cpu {
     fn device(&self) -> String {
         let threads = self.pool.current_num_threads();
-        format!(
-            "CPU, {threads} thread{}",
-            if threads == 1 { "" } else { "s" }
-        )
+        format!("CPU, {threads} thread{}", if threads == 1 { "" } else { "s" })
     }
 
     fn programs(&self) -> &[Program] {
@@ -191,10 +168,12 @@ impl Executor for Cpu {
         memory.decoding.follow(batch);
         let result = pool.install(|| {
             let mut result = StepResult::default();
-            for op in &program.ops {
+            let mut ops = &program.ops[..];
+            while let Some(op) = ops.first() {
                 let start = Instant::now();
-                ops::run(op, program, size, batch, scalars, memory, &mut result);
+                let done = ops::run(ops, program, size, batch, scalars, memory, &mut result);
                 add_time(times, ops::kind(op), start.elapsed());
+                ops = &ops[done..];
             }
             result
         });
@@ -227,10 +206,7 @@ impl Executor for Cpu {
     }
 
     fn moments(&mut self) -> Result<(Vec<f32>, Vec<f32>), EngineError> {
-        Ok((
-            self.memory.first[..self.params].to_vec(),
-            self.memory.second[..self.params].to_vec(),
-        ))
+        Ok((self.memory.first[..self.params].to_vec(), self.memory.second[..self.params].to_vec()))
     }
 
     fn set_moments(&mut self, first: &[f32], second: &[f32]) -> Result<(), EngineError> {
@@ -260,9 +236,7 @@ impl Executor for Cpu {
     fn write(&mut self, program: usize, slot: Slot, values: &[f32]) -> Result<(), EngineError> {
         let info = self.programs[program].info(slot);
         check("what is written to a slot", values.len() % info.cols, 0)?;
-        self.memory.slots[slot.0 as usize]
-            .first(values.len())
-            .copy_from_slice(values);
+        self.memory.slots[slot.0 as usize].first(values.len()).copy_from_slice(values);
         Ok(())
     }
 }

@@ -64,11 +64,11 @@ pub struct Forward<'a> {
 /// Where the stream comes from: it may be updated in place.
 pub enum Stream<'a> {
     /// A slot of its own.
-    Own(&'a [f32]),
+    Slot(&'a [f32]),
     /// The slot that `s` is written to.
-    InS,
+    Sum,
     /// The slot that `y_stream` is written to.
-    InYStream,
+    Normed,
 }
 
 /// `s = x + drop(f)`, `y = LN(s)` for each of `rows` rows of `d`.
@@ -83,20 +83,16 @@ pub fn forward(
 ) {
     let stream = if out.y_stream.is_empty() { 0 } else { d };
     let sum_width = if out.s.is_empty() { 0 } else { d };
-    let outs = [
-        (out.s, Per::Row(sum_width)),
-        (out.stat, Per::Row(2)),
-        (out.y, Per::Row(d)),
-        (out.y_stream, Per::Row(stream)),
-    ];
+    let outs =
+        [(out.s, Per::Row(sum_width)), (out.stat, Per::Row(2)), (out.y, Per::Row(d)), (out.y_stream, Per::Row(stream))];
     for_blocks(rows, BLOCK, outs, |first, [s, st, y, y_stream]| {
         for r in 0..st.len() / 2 {
             let (at, y) = (r * d..(r + 1) * d, &mut y[r * d..(r + 1) * d]);
             // The row of y holds x, then s, then y: it is in the nearest cache.
             match x {
-                Stream::Own(x) => y.copy_from_slice(&x[(first + r) * d..(first + r + 1) * d]),
-                Stream::InS => y.copy_from_slice(&s[at.clone()]),
-                Stream::InYStream => y.copy_from_slice(&y_stream[at.clone()]),
+                Stream::Slot(x) => y.copy_from_slice(&x[(first + r) * d..(first + r + 1) * d]),
+                Stream::Sum => y.copy_from_slice(&s[at.clone()]),
+                Stream::Normed => y.copy_from_slice(&y_stream[at.clone()]),
             }
             if let Some(f) = f {
                 let f = &f[(first + r) * d..(first + r + 1) * d];
@@ -164,11 +160,7 @@ pub fn backward(
                 None => &df[at.clone()],
             };
             if it.order == NormOrder::Post && !it.first {
-                total
-                    .iter_mut()
-                    .zip(&*g)
-                    .zip(dy)
-                    .for_each(|((t, g), dy)| *t = g + dy);
+                total.iter_mut().zip(&*g).zip(dy).for_each(|((t, g), dy)| *t = g + dy);
             } else {
                 total.copy_from_slice(dy);
             }

@@ -59,18 +59,21 @@ pub fn row_sums(machine: Machine, panels: Panels, k: usize, packed: &[f32], sums
                 *sum += row[..k].iter().sum::<f32>();
             }
         }
-        Panels::KMajor => {
-            for (sums, panel) in sums.chunks_mut(height).zip(packed.chunks(height * k.max(1))) {
-                // Twelve sums at once; those of rows that are not there are not used.
-                let mut lanes = [0f32; 12];
-                for column in panel[..height * k].chunks_exact(height) {
-                    for (lane, x) in lanes.iter_mut().zip(column) {
-                        *lane += x;
-                    }
-                }
-                sums.iter_mut().zip(lanes).for_each(|(sum, lane)| *sum += lane);
+        Panels::KMajor if height == 12 => panel_sums::<12>(k, packed, sums),
+        Panels::KMajor => panel_sums::<6>(k, packed, sums),
+    }
+}
+
+/// N sums at once; those of rows that are not there are not used.
+fn panel_sums<const N: usize>(k: usize, packed: &[f32], sums: &mut [f32]) {
+    for (sums, panel) in sums.chunks_mut(N).zip(packed.as_chunks::<N>().0.chunks(k.max(1))) {
+        let mut lanes = [0f32; N];
+        for column in &panel[..k] {
+            for (lane, x) in lanes.iter_mut().zip(column) {
+                *lane += x;
             }
         }
+        sums.iter_mut().zip(lanes).for_each(|(sum, lane)| *sum += lane);
     }
 }
 
@@ -79,7 +82,11 @@ pub fn row_sums(machine: Machine, panels: Panels, k: usize, packed: &[f32], sums
 unsafe fn copy_rows<const N: usize>(k: usize, from: *const f32, stride: usize, to: *mut f32, pitch: usize) {
     for p in 0..k {
         // SAFETY: the caller's.
-        unsafe { to.add(p * pitch).cast::<[f32; N]>().write_unaligned(from.add(p * stride).cast::<[f32; N]>().read_unaligned()) };
+        unsafe {
+            to.add(p * pitch)
+                .cast::<[f32; N]>()
+                .write_unaligned(from.add(p * stride).cast::<[f32; N]>().read_unaligned())
+        };
     }
 }
 
@@ -130,8 +137,8 @@ unsafe fn transpose(k: usize, cols: usize, b: Mat, panel: *mut f32, width: usize
             for j in (0..whole_cols).step_by(STEP) {
                 let square: [[f32; STEP]; STEP] =
                     std::array::from_fn(|i| b.at(p, j + i).start.cast::<[f32; STEP]>().read_unaligned());
-                for t in 0..STEP {
-                    let row: [f32; STEP] = std::array::from_fn(|i| square[i][t]);
+                let turned: [[f32; STEP]; STEP] = std::array::from_fn(|t| std::array::from_fn(|i| square[i][t]));
+                for (t, row) in turned.into_iter().enumerate() {
                     panel.add((p + t) * width + j).cast::<[f32; STEP]>().write_unaligned(row);
                 }
             }

@@ -43,15 +43,9 @@ pub fn for_blocks<const N: usize>(
             Per::Row(n) => rows * n,
             Per::Block(n) => blocks * n,
         };
-        assert!(
-            slice.len() >= need,
-            "an output of a CPU op is shorter than its rows"
-        );
+        assert!(slice.len() >= need, "an output of a CPU op is shorter than its rows");
         work += need;
-        Out {
-            start: slice.as_mut_ptr(),
-            per,
-        }
+        Out { start: slice.as_mut_ptr(), per }
     });
     let one = |i: usize| {
         let first = i * block;

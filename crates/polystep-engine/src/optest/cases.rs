@@ -18,208 +18,56 @@ pub fn cases() -> Vec<Case> {
     for (size, at) in [("small", SMALL), ("large", LARGE)] {
         let d = if size == "small" { 32 } else { 256 };
         for side in [Side::Src, Side::Tgt] {
-            all.push(embed(
-                format!("embed {side:?}, {size}"),
-                at,
-                d,
-                side,
-                1.0,
-                None,
-                false,
-            ));
+            all.push(embed(format!("embed {side:?}, {size}"), at, d, side, 1.0, None, false));
         }
-        all.push(embed(
-            format!("embed, dropout, scaled, {size}"),
-            at,
-            d,
-            Side::Tgt,
-            4.0,
-            Some(0.25),
-            true,
-        ));
-        all.push(embed(
-            format!("embed, post-norm, {size}"),
-            at,
-            d,
-            Side::Src,
-            1.0,
-            None,
-            true,
-        ));
+        all.push(embed(format!("embed, dropout, scaled, {size}"), at, d, Side::Tgt, 4.0, Some(0.25), true));
+        all.push(embed(format!("embed, post-norm, {size}"), at, d, Side::Src, 1.0, None, true));
         for order in [NormOrder::Pre, NormOrder::Post] {
             for first in [false, true] {
                 for dropout in [None, Some(0.25)] {
-                    let name =
-                        format!("norm {order:?}, first {first}, dropout {dropout:?}, {size}");
+                    let name = format!("norm {order:?}, first {first}, dropout {dropout:?}, {size}");
                     all.push(add_norm(name, at, d, order, first, dropout, true));
                 }
             }
-            all.push(add_norm(
-                format!("norm {order:?} of the stream, {size}"),
-                at,
-                d,
-                order,
-                false,
-                None,
-                false,
-            ));
-            all.push(add_norm(
-                format!("norm {order:?} of the stream, first, {size}"),
-                at,
-                d,
-                order,
-                true,
-                None,
-                false,
-            ));
+            all.push(add_norm(format!("norm {order:?} of the stream, {size}"), at, d, order, false, None, false));
+            all.push(add_norm(format!("norm {order:?} of the stream, first, {size}"), at, d, order, true, None, false));
         }
-        all.push(linear(
-            format!("linear, {size}"),
-            at,
-            (d, d),
-            0,
-            true,
-            true,
-            false,
-        ));
-        all.push(linear(
-            format!("linear, up, {size}"),
-            at,
-            (d, 4 * d),
-            0,
-            true,
-            true,
-            false,
-        ));
-        all.push(linear(
-            format!("linear, down, {size}"),
-            at,
-            (4 * d, d),
-            0,
-            true,
-            true,
-            false,
-        ));
-        all.push(linear(
-            format!("linear, views, {size}"),
-            at,
-            (d, 2 * d),
-            d,
-            true,
-            true,
-            false,
-        ));
-        all.push(linear(
-            format!("linear, no bias, accumulate, {size}"),
-            at,
-            (d, 64),
-            0,
-            false,
-            true,
-            true,
-        ));
-        all.push(linear(
-            format!("linear, no input gradient, {size}"),
-            at,
-            (d, d),
-            0,
-            true,
-            false,
-            false,
-        ));
+        all.push(linear(format!("linear, {size}"), at, (d, d), 0, true, true, false));
+        all.push(linear(format!("linear, up, {size}"), at, (d, 4 * d), 0, true, true, false));
+        all.push(linear(format!("linear, down, {size}"), at, (4 * d, d), 0, true, true, false));
+        all.push(linear(format!("linear, views, {size}"), at, (d, 2 * d), d, true, true, false));
+        all.push(linear(format!("linear, no bias, accumulate, {size}"), at, (d, 64), 0, false, true, true));
+        all.push(linear(format!("linear, no input gradient, {size}"), at, (d, d), 0, true, false, false));
         for kind in [Activation::Relu, Activation::Gelu] {
-            all.push(activate(
-                format!("activation {kind:?}, {size}"),
-                at,
-                2 * d,
-                kind,
-            ));
+            all.push(activate(format!("activation {kind:?}, {size}"), at, 2 * d, kind));
         }
-        let heads: &[(usize, usize)] = if size == "small" {
-            &[(2, 16)]
-        } else {
-            &[(4, 16), (4, 32), (4, 64), (2, 128)]
-        };
+        all.push(feed_forward(format!("feed-forward Gelu, {size}"), at, d, Activation::Gelu));
+        if size == "large" {
+            // Small cases are differentiated numerically, and h may cross ReLU's kink.
+            all.push(feed_forward("feed-forward Relu, large".into(), at, d, Activation::Relu));
+        }
+        let heads: &[(usize, usize)] =
+            if size == "small" { &[(2, 16)] } else { &[(4, 16), (4, 32), (4, 64), (2, 128)] };
         for &(heads, head_dim) in heads {
             use Side::{Src, Tgt};
-            for (what, q, k, causal) in [
-                ("self", Src, Src, false),
-                ("causal", Tgt, Tgt, true),
-                ("cross", Tgt, Src, false),
-            ] {
+            for (what, q, k, causal) in
+                [("self", Src, Src, false), ("causal", Tgt, Tgt, true), ("cross", Tgt, Src, false)]
+            {
                 let name = format!("attention {what}, {heads} heads of {head_dim}, {size}");
                 all.push(attention(name, at, heads, head_dim, q, k, causal));
             }
         }
         for vocab in [64, 40] {
-            all.push(cross_entropy(
-                format!("cross-entropy, {vocab} tokens, {size}"),
-                at,
-                vocab,
-                true,
-            ));
+            all.push(cross_entropy(format!("cross-entropy, {vocab} tokens, {size}"), at, vocab, true));
         }
-        all.push(cross_entropy(
-            format!("cross-entropy, forward, {size}"),
-            at,
-            64,
-            false,
-        ));
+        all.push(cross_entropy(format!("cross-entropy, forward, {size}"), at, 64, false));
     }
-    all.push(embed(
-        "embed, 512 wide".into(),
-        LARGE,
-        512,
-        Side::Src,
-        1.0,
-        None,
-        true,
-    ));
-    all.push(add_norm(
-        "norm Pre, 512 wide".into(),
-        LARGE,
-        512,
-        NormOrder::Pre,
-        false,
-        Some(0.1),
-        true,
-    ));
-    all.push(add_norm(
-        "norm Post, 64 wide".into(),
-        LARGE,
-        64,
-        NormOrder::Post,
-        false,
-        Some(0.1),
-        true,
-    ));
-    all.push(attention(
-        "attention self, long".into(),
-        LONG,
-        2,
-        64,
-        Side::Src,
-        Side::Src,
-        false,
-    ));
-    all.push(attention(
-        "attention causal, long".into(),
-        LONG,
-        2,
-        64,
-        Side::Tgt,
-        Side::Tgt,
-        true,
-    ));
-    all.push(attention(
-        "attention cross, long".into(),
-        LONG,
-        2,
-        64,
-        Side::Tgt,
-        Side::Src,
-        false,
-    ));
+    all.push(embed("embed, 512 wide".into(), LARGE, 512, Side::Src, 1.0, None, true));
+    all.push(add_norm("norm Pre, 512 wide".into(), LARGE, 512, NormOrder::Pre, false, Some(0.1), true));
+    all.push(add_norm("norm Post, 64 wide".into(), LARGE, 64, NormOrder::Post, false, Some(0.1), true));
+    all.push(attention("attention self, long".into(), LONG, 2, 64, Side::Src, Side::Src, false));
+    all.push(attention("attention causal, long".into(), LONG, 2, 64, Side::Tgt, Side::Tgt, true));
+    all.push(attention("attention cross, long".into(), LONG, 2, 64, Side::Tgt, Side::Src, false));
     all.push(adam("Adam, plain".into(), 0.0, 0.0, 1));
     all.push(adam("Adam, clipped".into(), 0.0, 1.0, 7));
     all.push(adam("Adam, not clipped, decay".into(), 0.1, 1000.0, 1000));
@@ -227,8 +75,7 @@ pub fn cases() -> Vec<Case> {
 }
 
 fn seed_of(name: &str) -> u64 {
-    name.bytes()
-        .fold(17, |h: u64, b| h.wrapping_mul(1_000_003) ^ u64::from(b))
+    name.bytes().fold(17, |h: u64, b| h.wrapping_mul(1_000_003) ^ u64::from(b))
 }
 
 fn drop(p: Option<f32>) -> Option<Dropout> {
@@ -242,15 +89,7 @@ fn norm(b: &mut Build, d: usize) -> Norm {
     Norm { gamma, beta }
 }
 
-fn embed(
-    name: String,
-    at: Lengths,
-    d: usize,
-    side: Side,
-    scale: f32,
-    p: Option<f32>,
-    post: bool,
-) -> Case {
+fn embed(name: String, at: Lengths, d: usize, side: Side, scale: f32, p: Option<f32>, post: bool) -> Case {
     let mut b = Build::new(&*name, seed_of(&name), at.0, at.1, 12);
     let (token, position) = (b.param(12, d, 1.0), b.param(140, d, 1.0));
     b.by_param("token", token, true);
@@ -266,40 +105,12 @@ fn embed(
         b.pair(y, c);
         (out_act, dy) = (Some(y), Some(c));
     }
-    b.push(Op::Embed {
-        side,
-        token,
-        position,
-        norm,
-        scale,
-        dropout,
-        stat,
-        out,
-        out_act,
-    });
-    b.push(Op::EmbedBack {
-        side,
-        token,
-        position,
-        norm,
-        scale,
-        dropout,
-        stat,
-        g,
-        dy,
-    });
+    b.push(Op::Embed { side, token, position, norm, scale, dropout, stat, out, out_act });
+    b.push(Op::EmbedBack { side, token, position, norm, scale, dropout, stat, g, dy });
     b.finish()
 }
 
-fn add_norm(
-    name: String,
-    at: Lengths,
-    d: usize,
-    order: NormOrder,
-    first: bool,
-    p: Option<f32>,
-    with_f: bool,
-) -> Case {
+fn add_norm(name: String, at: Lengths, d: usize, order: NormOrder, first: bool, p: Option<f32>, with_f: bool) -> Case {
     let side = Side::Src;
     let mut b = Build::new(&*name, seed_of(&name), at.0, at.1, 12);
     let (norm, dropout) = (norm(&mut b, d), drop(p));
@@ -320,27 +131,8 @@ fn add_norm(
     if let (Some(f), Some(df)) = (f, df) {
         b.by_slot(f, df);
     }
-    b.push(Op::AddNorm {
-        x,
-        f,
-        dropout,
-        norm,
-        s,
-        stat,
-        y,
-        y_stream,
-    });
-    b.push(Op::AddNormBack {
-        order,
-        first,
-        s,
-        stat,
-        norm,
-        dropout,
-        g,
-        dy,
-        df,
-    });
+    b.push(Op::AddNorm { x, f, dropout, norm, s, stat, y, y_stream });
+    b.push(Op::AddNormBack { order, first, s, stat, norm, dropout, g, dy, df });
     b.finish()
 }
 
@@ -372,20 +164,8 @@ fn linear(
     if let Some(dx) = dx.filter(|_| pad == 0) {
         b.by_slot(x, dx);
     }
-    b.push(Op::Linear {
-        x: view(x),
-        w,
-        b: bias,
-        y: view(y),
-    });
-    b.push(Op::LinearBack {
-        x: view(x),
-        w,
-        b: bias,
-        dy: view(dy),
-        dx: dx.map(view),
-        accumulate,
-    });
+    b.push(Op::Linear { x: view(x), w, b: bias, y: view(y) });
+    b.push(Op::LinearBack { x: view(x), w, b: bias, dy: view(dy), dx: dx.map(view), accumulate });
     b.finish()
 }
 
@@ -399,6 +179,37 @@ fn activate(name: String, at: Lengths, cols: usize, kind: Activation) -> Case {
     b.by_slot(x, d);
     b.push(Op::Activate { kind, x, y });
     b.push(Op::ActivateBack { kind, x, d });
+    b.finish()
+}
+
+/// The whole block: devices may fuse the activation with its neighbours.
+fn feed_forward(name: String, at: Lengths, d: usize, kind: Activation) -> Case {
+    let side = Side::Src;
+    let mut b = Build::new(&*name, seed_of(&name), at.0, at.1, 12);
+    let amplitude = |n: usize| 1.0 / (n as f32).sqrt();
+    let (w1, b1) = (b.param(2 * d, d, amplitude(d)), b.param(1, 2 * d, 0.5));
+    let (w2, b2) = (b.param(d, 2 * d, amplitude(2 * d)), b.param(1, d, 0.5));
+    for (name, param) in [("w1", w1), ("b1", b1), ("w2", w2), ("b2", b2)] {
+        b.by_param(name, param, false);
+    }
+    let x = b.input("x", side, d, Act);
+    let h = b.out("h", side, 2 * d, Act);
+    let a = b.out("a", side, 2 * d, Act);
+    let f = b.out("f", side, d, Act);
+    let df = b.input("df", side, d, Act);
+    let dh = b.out("dh", side, 2 * d, Act);
+    let dx = b.out("dx", side, d, Act);
+    b.pair(f, df);
+    b.by_slot(x, dx);
+    let (x, y, w) = (View::from(x), View::from(h), w1);
+    b.push(Op::Linear { x, w, b: Some(b1), y });
+    b.push(Op::Activate { kind, x: h, y: a });
+    b.push(Op::Linear { x: a.into(), w: w2, b: Some(b2), y: f.into() });
+    let (back, accumulate) = (Some(View::from(dh)), false);
+    b.push(Op::LinearBack { x: a.into(), w: w2, b: Some(b2), dy: df.into(), dx: back, accumulate });
+    b.push(Op::ActivateBack { kind, x: h, d: dh });
+    let back = Some(View::from(dx));
+    b.push(Op::LinearBack { x, w, b: Some(b1), dy: dh.into(), dx: back, accumulate });
     b.finish()
 }
 
@@ -428,18 +239,7 @@ fn attention(
     b.pair(out, dout);
     b.by_slot(q, dq);
     b.by_slot(kv, dkv);
-    b.push(Op::Attention {
-        q: q.into(),
-        k,
-        v,
-        queries,
-        keys,
-        causal,
-        heads,
-        head_dim,
-        out,
-        lse,
-    });
+    b.push(Op::Attention { q: q.into(), k, v, queries, keys, causal, heads, head_dim, out, lse });
     b.push(Op::AttentionBack {
         q: q.into(),
         k,
@@ -464,17 +264,9 @@ fn cross_entropy(name: String, at: Lengths, vocab: usize, backward: bool) -> Cas
     let logits = b.inout("logits", Side::Tgt, vocab, Act);
     // The second sequence is right everywhere; its first token by a tie that the first index wins, and the first token of
     // the first sequence loses such a tie.
-    let (from, to) = (
-        b.case.batch.tgt.cu[1] as usize,
-        b.case.batch.tgt.cu[2] as usize,
-    );
+    let (from, to) = (b.case.batch.tgt.cu[1] as usize, b.case.batch.tgt.cu[2] as usize);
     let labels = &mut b.case.batch.labels;
-    let values = &mut b
-        .case
-        .inputs
-        .last_mut()
-        .expect("the logits were just added")
-        .1;
+    let values = &mut b.case.inputs.last_mut().expect("the logits were just added").1;
     for (t, &label) in labels.iter().enumerate().take(to).skip(from) {
         values[t * vocab + label as usize] = 3.0;
     }
@@ -497,12 +289,6 @@ fn adam(name: String, weight_decay: f32, clip: f32, step: u64) -> Case {
     b.param(200, 33, 1.0);
     b.case.scalars.step = step;
     b.case.outputs.extend([Output::State, Output::Result]);
-    b.push(Op::Adam {
-        beta1: 0.9,
-        beta2: 0.98,
-        eps: 1e-8,
-        weight_decay,
-        clip,
-    });
+    b.push(Op::Adam { beta1: 0.9, beta2: 0.98, eps: 1e-8, weight_decay, clip });
     b.finish()
 }
