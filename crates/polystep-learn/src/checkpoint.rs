@@ -83,8 +83,7 @@ impl Checkpoint {
         let metadata = Metadata::from([("state".into(), state), ("polystep".into(), env!("CARGO_PKG_VERSION").into())]);
         let shape = [self.params.len()];
         let tensor = |name, values| Tensor { name, dtype: "F32", shape: &shape, bytes: bytemuck::cast_slice(values) };
-        let tensors =
-            [tensor("first", &self.first), tensor("params", &self.params), tensor("second", &self.second)];
+        let tensors = [tensor("first", &self.first), tensor("params", &self.params), tensor("second", &self.second)];
         save(path, metadata, &tensors)
     }
 

@@ -48,7 +48,9 @@ pub enum LearnError {
     #[error("{0}")]
     Folder(String),
     /// A loss or gradient that is not a number.
-    #[error("the {what} of step {step} is {value}, so the run stops; {kept}. A smaller train.lr or train.clip may help")]
+    #[error(
+        "the {what} of step {step} is {value}, so the run stops; {kept}. A smaller train.lr or train.clip may help"
+    )]
     NonFinite {
         /// Loss or gradient norm.
         what: &'static str,

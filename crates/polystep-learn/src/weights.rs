@@ -55,14 +55,22 @@ pub fn load_weights(path: &Path, layout: &Layout) -> Result<Vec<f32>, LearnError
     for named in layout.names() {
         let t = tensors.tensor(&named.name).map_err(|_| mismatch(format!("it has no tensor {}", named.name)))?;
         if t.shape() != named.shape {
-            return Err(mismatch(format!("{} has shape {:?} where {:?} was expected", named.name, t.shape(), named.shape)));
+            return Err(mismatch(format!(
+                "{} has shape {:?} where {:?} was expected",
+                named.name,
+                t.shape(),
+                named.shape
+            )));
         }
         let values = floats(t.dtype(), t.data())
             .ok_or_else(|| mismatch(format!("{} is of type {:?}, not F32 or BF16", named.name, t.dtype())))?;
         flat[named.offset..][..named.len()].copy_from_slice(&values);
     }
-    let mut others: Vec<_> =
-        tensors.names().into_iter().filter(|n| *n != "final_logits_bias" && layout.names().iter().all(|m| m.name != **n)).collect();
+    let mut others: Vec<_> = tensors
+        .names()
+        .into_iter()
+        .filter(|n| *n != "final_logits_bias" && layout.names().iter().all(|m| m.name != **n))
+        .collect();
     others.sort_unstable();
     match others.first() {
         Some(other) => Err(mismatch(format!("it has a tensor {other} that this model does not have"))),
@@ -76,7 +84,8 @@ mod tests {
     use crate::model::{ModelConfig, Size, initial_params};
 
     fn tiny(layers: usize) -> (ModelConfig, Layout) {
-        let config = ModelConfig { d: 64, heads: 4, ffn: 128, layers, max_positions: 32, ..ModelConfig::of_size(Size::S) };
+        let config =
+            ModelConfig { d: 64, heads: 4, ffn: 128, layers, max_positions: 32, ..ModelConfig::of_size(Size::S) };
         let layout = Layout::new(&config);
         (config, layout)
     }

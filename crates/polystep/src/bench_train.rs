@@ -45,8 +45,8 @@ pub struct Args {
     /// Target tokens of an example of fixed shape
     #[arg(long, default_value_t = 80)]
     tgt: usize,
-    /// Measure only one kind: fixed or real
-    #[arg(long, value_parser = ["fixed", "real"])]
+    /// Measure only one kind: fixed, real, or feed (the data of `real` without a device)
+    #[arg(long, value_parser = ["fixed", "real", "feed"])]
     only: Option<String>,
     /// The model and the recipe, and for real data the task
     #[arg(long, default_value = "fast")]
@@ -119,7 +119,7 @@ struct Report {
 /// Measures.
 pub fn run(args: Args) -> Result<()> {
     interrupt::listen();
-    let device = args.device.resolve();
+    let device = if args.only.as_deref() == Some("feed") { Device::Cpu } else { args.device.resolve() };
     let mut report = Report {
         bench: "train",
         device: String::new(),
@@ -135,32 +135,18 @@ pub fn run(args: Args) -> Result<()> {
     };
     for &batch in &args.batches {
         let config = args.run_config(batch)?;
-        if args.only.as_deref() != Some("real") {
-            report.lines.push(args.fixed(
-                &config,
-                device,
-                batch,
-                &mut report.device,
-                &mut report.parameters,
-            )?);
+        let only = args.only.as_deref();
+        let (device_name, parameters) = (&mut report.device, &mut report.parameters);
+        if matches!(only, None | Some("fixed")) {
+            report.lines.push(args.fixed(&config, device, batch, device_name, parameters)?);
         }
-        if args.only.as_deref() != Some("fixed") {
-            report.lines.push(args.real(
-                config,
-                device,
-                &mut report.device,
-                &mut report.parameters,
-            )?);
+        match only {
+            None | Some("real") => report.lines.push(args.real(config, device, device_name, parameters)?),
+            Some("feed") => report.lines.push(args.feed(config)?),
+            _ => {}
         }
     }
-    if args.json {
-        say!(
-            "{}",
-            serde_json::to_string(&report).map_err(anyhow::Error::from)?
-        )
-    } else {
-        print(&report)
-    }
+    if args.json { say!("{}", serde_json::to_string(&report).map_err(anyhow::Error::from)?) } else { print(&report) }
 }
 
 impl Args {
@@ -173,9 +159,7 @@ impl Args {
             ("train.batch".into(), batch.to_string()),
         ];
         for set in &self.set {
-            let (key, value) = set
-                .split_once('=')
-                .ok_or_else(|| bad_input(format!("--set {set}: write KEY=VALUE")))?;
+            let (key, value) = set.split_once('=').ok_or_else(|| bad_input(format!("--set {set}: write KEY=VALUE")))?;
             overrides.push((key.into(), value.into()));
         }
         RunConfig::from_toml("", &overrides).map_err(bad_input)
@@ -191,34 +175,19 @@ impl Args {
     ) -> Result<Line> {
         let model = config.model();
         if self.src.max(self.tgt) > model.max_positions || self.src.min(self.tgt) < 1 {
-            return Err(bad_input(format!(
-                "--src and --tgt must be between 1 and {}",
-                model.max_positions
-            )));
+            return Err(bad_input(format!("--src and --tgt must be between 1 and {}", model.max_positions)));
         }
         let layout = Layout::new(&model);
         let program = training_program(&model, &layout, Some(config.optimiser())).program;
-        let limits = Limits {
-            sequences,
-            src_tokens: sequences * self.src,
-            tgt_tokens: sequences * self.tgt,
-        };
+        let limits = Limits { sequences, src_tokens: sequences * self.src, tgt_tokens: sequences * self.tgt };
         let mut executor = device.executor(vec![program], limits, self.threads.count())?;
         start(executor.as_mut(), &model, &layout)?;
         (*name, *parameters) = (executor.device(), layout.parameters());
         let batch = fixed_batch(sequences, self.src, self.tgt);
-        self.measure("fixed", executor.as_mut(), sequences, &mut || {
-            Ok(batch.clone())
-        })
+        self.measure("fixed", executor.as_mut(), sequences, &mut || Ok(batch.clone()))
     }
 
-    fn real(
-        &self,
-        config: RunConfig,
-        device: Device,
-        name: &mut String,
-        parameters: &mut usize,
-    ) -> Result<Line> {
+    fn real(&self, config: RunConfig, device: Device, name: &mut String, parameters: &mut usize) -> Result<Line> {
         let plan = Plan::new(config).map_err(failure)?;
         let mut programs = plan.programs();
         programs.truncate(1);
@@ -226,18 +195,46 @@ impl Args {
         start(executor.as_mut(), &plan.model, &plan.layout)?;
         (*name, *parameters) = (executor.device(), plan.layout.parameters());
         let threads = data_threads(device, self.threads.count());
-        let mut feed = Background::start(
-            plan.source.as_ref(),
-            plan.limits,
-            Position::default(),
-            Counts::default(),
-            threads,
-        )
-        .map_err(failure)?;
+        let mut feed =
+            Background::start(plan.source.as_ref(), plan.limits, Position::default(), Counts::default(), threads)
+                .map_err(failure)?;
         let batch = plan.config.train.batch;
-        self.measure("real", executor.as_mut(), batch, &mut || {
-            Ok(feed.next().map_err(failure)?.clone())
-        })
+        self.measure("real", executor.as_mut(), batch, &mut || Ok(feed.next().map_err(failure)?.clone()))
+    }
+
+    /// Batches alone, made by `--threads` threads.
+    fn feed(&self, config: RunConfig) -> Result<Line> {
+        let plan = Plan::new(config).map_err(failure)?;
+        let start = (Position::default(), Counts::default());
+        let mut feed = Background::start(plan.source.as_ref(), plan.limits, start.0, start.1, self.threads.count())
+            .map_err(failure)?;
+        // A short warm-up, then long enough for blocks to come and go.
+        let mut line = Line { kind: "feed", batch: plan.config.train.batch, ..Line::default() };
+        let (mut examples, mut tokens) = (0, 0);
+        let mut began = None;
+        let limit = self.seconds * self.rounds as f64;
+        loop {
+            let batch = feed.next().map_err(failure)?;
+            let Some(began) = began else {
+                began = Some(Instant::now());
+                continue;
+            };
+            let seconds = Instant::elapsed(&began).as_secs_f64();
+            line.steps += 1;
+            examples += batch.src.sequences();
+            tokens += batch.src.tokens() + batch.tgt.tokens();
+            line.src_tokens += batch.src.tokens() as f64;
+            line.tgt_tokens += batch.tgt.tokens() as f64;
+            if seconds >= limit || interrupt::check().is_err() {
+                line.ms_per_step = 1e3 * seconds / line.steps as f64;
+                line.examples_per_s = examples as f64 / seconds;
+                line.tokens_per_s = tokens as f64 / seconds;
+                line.src_tokens /= line.steps as f64;
+                line.tgt_tokens /= line.steps as f64;
+                interrupt::check()?;
+                return Ok(line);
+            }
+        }
     }
 
     fn measure(
@@ -247,19 +244,13 @@ impl Args {
         batch: usize,
         next: &mut dyn FnMut() -> Result<Batch>,
     ) -> Result<Line> {
-        let mut clock = Clock {
-            step: 0,
-            flops_per_token: 0.0,
-        };
+        let mut clock = Clock { step: 0, flops_per_token: 0.0 };
         clock.round(executor, next, self.warmup)?;
         let mut rounds = Vec::new();
         for _ in 0..self.rounds.max(1) {
             rounds.push(clock.round(executor, next, self.seconds)?);
         }
-        let mut ms: Vec<f64> = rounds
-            .iter()
-            .map(|r| 1e3 * r.seconds / r.steps as f64)
-            .collect();
+        let mut ms: Vec<f64> = rounds.iter().map(|r| 1e3 * r.seconds / r.steps as f64).collect();
         let in_order = ms.clone();
         ms.sort_by(f64::total_cmp);
         let ms_per_step = ms[ms.len() / 2];
@@ -333,20 +324,11 @@ impl Clock {
             let batch = next()?;
             self.step += 1;
             // A rate so small that random labels do no harm however long the bench runs.
-            executor.run(
-                TRAINING,
-                &batch,
-                &Scalars {
-                    lr: 1e-6,
-                    step: self.step,
-                    seed: self.step,
-                },
-            )?;
+            executor.run(TRAINING, &batch, &Scalars { lr: 1e-6, step: self.step, seed: self.step })?;
             let (src, tgt) = (batch.src.tokens() as f64, batch.tgt.tokens() as f64);
             if self.step % 64 == 1 {
                 let lengths = |p: &polystep_engine::Packed| p.lengths().collect::<Vec<_>>();
-                let flops =
-                    executor.programs()[TRAINING].flops(&lengths(&batch.src), &lengths(&batch.tgt));
+                let flops = executor.programs()[TRAINING].flops(&lengths(&batch.src), &lengths(&batch.tgt));
                 self.flops_per_token = flops / (src + tgt);
             }
             round.steps += 1;
@@ -364,11 +346,7 @@ impl Clock {
         round.seconds = began.elapsed().as_secs_f64();
         interrupt::check()?;
         match results.iter().find(|r| !r.loss.is_finite()) {
-            Some(r) => Err(anyhow::anyhow!(
-                "a loss of {} while measuring: run `polystep doctor`",
-                r.loss
-            )
-            .into()),
+            Some(r) => Err(anyhow::anyhow!("a loss of {} while measuring: run `polystep doctor`", r.loss).into()),
             None => Ok(round),
         }
     }
@@ -394,29 +372,14 @@ fn fixed_batch(sequences: usize, src: usize, tgt: usize) -> Batch {
 }
 
 fn print(report: &Report) -> Result<()> {
-    let Report {
-        device,
-        recipe,
-        size,
-        config,
-        vars,
-        parameters,
-        ..
-    } = report;
-    say!(
-        "{device}; Transformer-{size}, {recipe}, {:.2}M parameters",
-        *parameters as f64 / 1e6
-    )?;
+    let Report { device, recipe, size, config, vars, parameters, .. } = report;
+    say!("{device}; Transformer-{size}, {recipe}, {:.2}M parameters", *parameters as f64 / 1e6)?;
     say!("real data: {config}, {vars} variable(s), coarse, infix, made while training")?;
     let rows = report.lines.iter().map(|l| {
         [
             l.kind.to_string(),
             l.batch.to_string(),
-            format!(
-                "{:.0}/{:.0}",
-                l.src_tokens / l.batch as f64,
-                l.tgt_tokens / l.batch as f64
-            ),
+            format!("{:.0}/{:.0}", l.src_tokens / l.batch as f64, l.tgt_tokens / l.batch as f64),
             format!("{:.3}", l.ms_per_step),
             format!("{:.0}", l.examples_per_s),
             format!("{:.0}", l.tokens_per_s),
@@ -424,15 +387,6 @@ fn print(report: &Report) -> Result<()> {
             format!("{:.1} %", 100.0 * l.peak_share),
         ]
     });
-    let header = [
-        "data",
-        "batch",
-        "tokens",
-        "ms/step",
-        "examples/s",
-        "tokens/s",
-        "TFLOP/s",
-        "of 990",
-    ];
+    let header = ["data", "batch", "tokens", "ms/step", "examples/s", "tokens/s", "TFLOP/s", "of 990"];
     say!("{}", table(1, header, rows))
 }

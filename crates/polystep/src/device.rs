@@ -51,16 +51,8 @@ impl Device {
 
 /// Dense bf16 operations a second that the device is sold with; none where we do not know, or on a CPU.
 pub fn peak(device: &str) -> Option<f64> {
-    let known = [
-        ("H200", 990e12),
-        ("H100", 990e12),
-        ("B200", 2250e12),
-        ("A100", 312e12),
-    ];
-    known
-        .iter()
-        .find(|(name, _)| device.contains(name))
-        .map(|(_, peak)| *peak)
+    let known = [("H200", 990e12), ("H100", 990e12), ("B200", 2250e12), ("A100", 312e12)];
+    known.iter().find(|(name, _)| device.contains(name)).map(|(_, peak)| *peak)
 }
 
 impl From<EngineError> for Failure {
@@ -71,9 +63,5 @@ impl From<EngineError> for Failure {
 
 /// Threads that make training data: few are enough for a GPU, and one beside a CPU that computes on all.
 pub fn data_threads(device: Device, threads: usize) -> usize {
-    if device == Device::Cuda {
-        threads.saturating_sub(1).clamp(1, 4)
-    } else {
-        1
-    }
+    if device == Device::Cuda { threads.saturating_sub(1).clamp(1, 4) } else { 1 }
 }

@@ -72,30 +72,16 @@ struct Report {
 /// Looks, checks, and fails with exit 1 if anything is wrong.
 pub fn run(args: Args) -> Result<()> {
     let threads = args.threads.count();
-    let mut doctor = Doctor {
-        threads,
-        checks: Vec::new(),
-        losses: Vec::new(),
-        quiet: args.json,
-    };
+    let mut doctor = Doctor { threads, checks: Vec::new(), losses: Vec::new(), quiet: args.json };
     let info = doctor.look()?;
     doctor.ops(info.is_some())?;
     doctor.trainings(info.is_some())?;
     let wrong = doctor.checks.iter().filter(|c| !c.ok).count();
     let Doctor { checks, losses, .. } = doctor;
     let cuda = info.map(|i| i.device);
-    let report = Report {
-        ok: wrong == 0,
-        commit: polystep_learn::COMMIT,
-        cuda,
-        checks,
-        losses,
-    };
+    let report = Report { ok: wrong == 0, commit: polystep_learn::COMMIT, cuda, checks, losses };
     if args.json {
-        say!(
-            "{}",
-            serde_json::to_string(&report).map_err(anyhow::Error::from)?
-        )?;
+        say!("{}", serde_json::to_string(&report).map_err(anyhow::Error::from)?)?;
     } else {
         print_losses(&report.losses)?;
         let total = report.checks.len();
@@ -117,26 +103,10 @@ struct Doctor {
 type Made = std::result::Result<Box<dyn Executor>, EngineError>;
 
 impl Doctor {
-    fn note(
-        &mut self,
-        name: impl Into<String>,
-        ok: bool,
-        said: impl Into<String>,
-        error: Option<f64>,
-    ) -> Result<()> {
-        let check = Check {
-            name: name.into(),
-            ok,
-            said: said.into(),
-            error,
-        };
+    fn note(&mut self, name: impl Into<String>, ok: bool, said: impl Into<String>, error: Option<f64>) -> Result<()> {
+        let check = Check { name: name.into(), ok, said: said.into(), error };
         if !self.quiet {
-            say!(
-                "{} {}: {}",
-                if ok { "ok   " } else { "WRONG" },
-                check.name,
-                check.said
-            )?;
+            say!("{} {}: {}", if ok { "ok   " } else { "WRONG" }, check.name, check.said)?;
         }
         self.checks.push(check);
         interrupt::check()
@@ -156,23 +126,13 @@ impl Doctor {
                 );
                 self.note("CUDA", true, said, None)?;
                 for library in &info.libraries {
-                    self.note(
-                        "library",
-                        true,
-                        format!("{} in {}", library.name, library.place),
-                        None,
-                    )?;
+                    self.note("library", true, format!("{} in {}", library.name, library.place), None)?;
                 }
                 Ok(Some(info))
             }
             // No GPU is no fault: training on the CPU works.
             Err(why) => {
-                self.note(
-                    "CUDA",
-                    true,
-                    format!("not here, so the CPU is checked alone ({why})"),
-                    None,
-                )?;
+                self.note("CUDA", true, format!("not here, so the CPU is checked alone ({why})"), None)?;
                 Ok(None)
             }
         }
@@ -187,11 +147,7 @@ impl Doctor {
         for case in optest::cases() {
             let want = optest::run_on(&case, |p, l| self.cpu(p, l));
             let got = optest::run_on(&case, |p, l| -> Made {
-                if cuda {
-                    Ok(Box::new(Cuda::new(p, l)?))
-                } else {
-                    Ok(Box::new(Cpu::new(p, l, 1)?))
-                }
+                if cuda { Ok(Box::new(Cuda::new(p, l)?)) } else { Ok(Box::new(Cpu::new(p, l, 1)?)) }
             });
             self.compare(&case, want, got, if cuda { OP_TOLERANCE } else { 0.0 })?;
         }
@@ -219,17 +175,13 @@ impl Doctor {
             }
         }
         let (error, name) = worst;
-        let said = format!(
-            "{} outputs, relative error {error:.1e} ({name})",
-            want.len()
-        );
+        let said = format!("{} outputs, relative error {error:.1e} ({name})", want.len());
         self.note(&case.name, error <= tolerance, said, Some(error))
     }
 
     /// A short training on both devices, and one of 200 steps twice.
     fn trainings(&mut self, cuda: bool) -> Result<()> {
-        let config =
-            RunConfig::from_toml(TRAINING_CONFIG, &[]).map_err(crate::failure::bad_input)?;
+        let config = RunConfig::from_toml(TRAINING_CONFIG, &[]).map_err(crate::failure::bad_input)?;
         let plan = Plan::new(config).map_err(failure)?;
         let mut cpu = self.cpu(plan.programs(), plan.limits)?;
         let (on_cpu, _) = train(cpu.as_mut(), &plan, SHORT)?;
@@ -240,36 +192,14 @@ impl Doctor {
             let mut device = Cuda::new(plan.programs(), plan.limits)?;
             let (on_cuda, _) = train(&mut device, &plan, SHORT)?;
             let pairs = on_cpu.iter().zip(&on_cuda);
-            let error = pairs
-                .map(|(a, b)| f64::from((a.loss - b.loss).abs() / a.loss.abs()))
-                .fold(0.0, f64::max);
-            let said = format!(
-                "losses of {SHORT} steps within {:.2} % of the CPU's",
-                100.0 * error
-            );
-            self.note(
-                "training on CUDA",
-                error <= LOSS_TOLERANCE,
-                said,
-                Some(error),
-            )?;
+            let error = pairs.map(|(a, b)| f64::from((a.loss - b.loss).abs() / a.loss.abs())).fold(0.0, f64::max);
+            let said = format!("losses of {SHORT} steps within {:.2} % of the CPU's", 100.0 * error);
+            self.note("training on CUDA", error <= LOSS_TOLERANCE, said, Some(error))?;
             let lines = on_cpu.iter().zip(&on_cuda).enumerate();
-            self.losses = lines
-                .map(|(i, (a, b))| Losses {
-                    step: i + 1,
-                    cpu: a.loss,
-                    cuda: Some(b.loss),
-                })
-                .collect();
+            self.losses = lines.map(|(i, (a, b))| Losses { step: i + 1, cpu: a.loss, cuda: Some(b.loss) }).collect();
         } else {
             let lines = on_cpu.iter().enumerate();
-            self.losses = lines
-                .map(|(i, a)| Losses {
-                    step: i + 1,
-                    cpu: a.loss,
-                    cuda: None,
-                })
-                .collect();
+            self.losses = lines.map(|(i, a)| Losses { step: i + 1, cpu: a.loss, cuda: None }).collect();
         }
         self.twice(&plan, cuda)
     }
@@ -285,21 +215,15 @@ impl Doctor {
             runs.push(train(device.as_mut(), plan, steps)?);
         }
         let bits = |(results, params): &(Vec<StepResult>, Vec<f32>)| {
-            let losses = results
-                .iter()
-                .flat_map(|r| [r.loss.to_bits(), r.grad_norm.to_bits()]);
-            losses
-                .chain(params.iter().map(|p| p.to_bits()))
-                .collect::<Vec<_>>()
+            let losses = results.iter().flat_map(|r| [r.loss.to_bits(), r.grad_norm.to_bits()]);
+            losses.chain(params.iter().map(|p| p.to_bits())).collect::<Vec<_>>()
         };
         let same = bits(&runs[0]) == bits(&runs[1]);
         let name = if cuda { "CUDA twice" } else { "CPU twice" };
         let said = if same {
             format!("{steps} steps of one seed agree bit for bit, weights included")
         } else {
-            format!(
-                "{steps} steps of one seed differ: please report this with the output of `polystep doctor --json`"
-            )
+            format!("{steps} steps of one seed differ: please report this with the output of `polystep doctor --json`")
         };
         self.note(name, same, said, None)
     }
@@ -322,43 +246,18 @@ steps = 200
 ";
 
 /// Some steps from the first weights on; results and the weights after them.
-fn train(
-    executor: &mut dyn Executor,
-    plan: &Plan,
-    steps: u64,
-) -> Result<(Vec<StepResult>, Vec<f32>)> {
+fn train(executor: &mut dyn Executor, plan: &Plan, steps: u64) -> Result<(Vec<StepResult>, Vec<f32>)> {
     executor.set_params(&initial_params(&plan.model, &plan.layout, plan.seed()))?;
     let zeros = vec![0.0; plan.layout.len()];
     executor.set_moments(&zeros, &zeros)?;
-    let mut feed = Background::start(
-        plan.source.as_ref(),
-        plan.limits,
-        Position::default(),
-        Counts::default(),
-        1,
-    )
-    .map_err(failure)?;
+    let mut feed = Background::start(plan.source.as_ref(), plan.limits, Position::default(), Counts::default(), 1)
+        .map_err(failure)?;
     let mut examples = 0;
     for step in 0..steps {
-        let lr = learning_rate(
-            &plan.config.train,
-            Spent {
-                steps: step,
-                examples,
-                seconds: 0.0,
-            },
-        ) as f32;
+        let lr = learning_rate(&plan.config.train, Spent { steps: step, examples, seconds: 0.0 }) as f32;
         let batch = feed.next().map_err(failure)?;
         examples += batch.src.sequences() as u64;
-        executor.run(
-            TRAINING,
-            batch,
-            &Scalars {
-                lr,
-                step: step + 1,
-                seed: step,
-            },
-        )?;
+        executor.run(TRAINING, batch, &Scalars { lr, step: step + 1, seed: step })?;
         interrupt::check()?;
     }
     Ok((executor.results()?, executor.params()?))
@@ -370,17 +269,9 @@ fn relative(a: &[f32], b: &[f32]) -> f64 {
         return f64::INFINITY;
     }
     let square = |x: f64| x * x;
-    let difference: f64 = a
-        .iter()
-        .zip(b)
-        .map(|(a, b)| square(f64::from(*a) - f64::from(*b)))
-        .sum();
+    let difference: f64 = a.iter().zip(b).map(|(a, b)| square(f64::from(*a) - f64::from(*b))).sum();
     let size: f64 = b.iter().map(|b| square(f64::from(*b))).sum();
-    if difference == 0.0 {
-        0.0
-    } else {
-        (difference / size).sqrt()
-    }
+    if difference == 0.0 { 0.0 } else { (difference / size).sqrt() }
 }
 
 fn print_losses(losses: &[Losses]) -> Result<()> {

@@ -8,7 +8,7 @@ use clap::Args as ClapArgs;
 use polystep_core::{Granularity, Notation, Setting};
 use polystep_learn::LearnError;
 use polystep_learn::config::{Precision, RunConfig};
-use polystep_learn::train::{Outcome, Plan, RunFolder, Trainer};
+use polystep_learn::train::{Outcome, Plan, RunFolder, Share, TestReport, Trainer};
 
 use crate::args::ThreadArgs;
 use crate::device::{Device, data_threads};
@@ -94,11 +94,7 @@ const RESUMABLE: [&str; 7] = [
 pub fn run(args: Args) -> Result<()> {
     interrupt::listen();
     let overrides = args.overrides()?;
-    let (folder, config) = if args.resume {
-        args.resumed(&overrides)?
-    } else {
-        args.fresh(&overrides)?
-    };
+    let (folder, config) = if args.resume { args.resumed(&overrides)? } else { args.fresh(&overrides)? };
     let device = args.device.resolve();
     match (device, config.train.precision) {
         (Device::Cpu, Precision::Bf16) => {
@@ -121,39 +117,12 @@ pub fn run(args: Args) -> Result<()> {
         }
     };
     let mut display = Display::new();
-    let trainer = Trainer::new(
-        &plan,
-        &folder,
-        executor.as_mut(),
-        &mut display,
-        data_threads(device, threads),
-    );
-    let outcome = trainer
-        .and_then(|trainer| trainer.run(interrupt::flag()))
-        .map_err(failure)?;
+    let trainer = Trainer::new(&plan, &folder, executor.as_mut(), &mut display, data_threads(device, threads));
+    let outcome = trainer.and_then(|trainer| trainer.run(interrupt::flag())).map_err(failure)?;
     drop(display);
     match outcome {
         Outcome::Finished(report) => {
-            let percent = |s: &polystep_learn::train::Share| {
-                format!(
-                    "{:.1} % ({:.1} to {:.1})",
-                    100.0 * s.share,
-                    100.0 * s.lo,
-                    100.0 * s.hi
-                )
-            };
-            say!("finished: {}", report.ended)?;
-            say!("  test, full proofs   {}", percent(&report.test.full_proof))?;
-            say!("  test, steps         {}", percent(&report.test.stepwise))?;
-            for (kind, share) in &report.test.by_kind {
-                say!("    {kind:<18}{}", percent(share))?;
-            }
-            say!(
-                "  {} examples in {:.0} s, {} steps",
-                report.examples,
-                report.seconds,
-                report.steps
-            )?;
+            print(&report)?;
             say!("  weights and metrics in {}", folder.path().display())
         }
         Outcome::Stopped { step } => {
@@ -162,6 +131,19 @@ pub fn run(args: Args) -> Result<()> {
             Err(Failure::Interrupted)
         }
     }
+}
+
+fn print(report: &TestReport) -> Result<()> {
+    let percent = |s: &Share| format!("{:.1} % ({:.1} to {:.1})", 100.0 * s.share, 100.0 * s.lo, 100.0 * s.hi);
+    say!("finished: {}", report.ended)?;
+    say!("  test, full proofs   {}", percent(&report.test.full_proof))?;
+    say!("  test, steps         {}", percent(&report.test.stepwise))?;
+    for (kind, share) in &report.test.by_kind {
+        say!("    {kind:<18}{}", percent(share))?;
+    }
+    say!("  {} examples in {:.0} s, {} steps", report.examples, report.seconds, report.steps)?;
+    let rejected = 100.0 * report.rejected as f64 / (report.proofs + report.rejected).max(1) as f64;
+    say!("  {rejected:.2} % of the training polynomials met an evaluation set and were drawn again")
 }
 
 enum Folder {
@@ -188,19 +170,15 @@ impl Args {
             ("train.steps", self.max_steps.map(|v| v.to_string())),
             ("train.minutes", self.minutes.map(|v| v.to_string())),
         ];
-        let mut all: Vec<(String, String)> = flags
-            .into_iter()
-            .filter_map(|(key, value)| Some((key.to_string(), value?)))
-            .collect();
+        let mut all: Vec<(String, String)> =
+            flags.into_iter().filter_map(|(key, value)| Some((key.to_string(), value?))).collect();
         if let Some(config) = self.config.as_ref().filter(|c| !c.ends_with(".toml")) {
             all.push(("data.config".into(), text(config)));
         }
         for set in &self.set {
-            let (key, value) = set.split_once('=').ok_or_else(|| {
-                bad_input(format!(
-                    "--set {set}: write a key and its value, as in model.layers=6"
-                ))
-            })?;
+            let (key, value) = set
+                .split_once('=')
+                .ok_or_else(|| bad_input(format!("--set {set}: write a key and its value, as in model.layers=6")))?;
             all.push((key.trim().into(), value.trim().into()));
         }
         Ok(all)
@@ -219,14 +197,10 @@ impl Args {
             (None, Some(config)) => config.clone(),
             (None, None) => String::new(),
         };
-        let config =
-            RunConfig::from_toml(&text, overrides).map_err(|e| config_failure(e, &name, &text))?;
+        let config = RunConfig::from_toml(&text, overrides).map_err(|e| config_failure(e, &name, &text))?;
         let out = self.out.clone().unwrap_or_else(|| default_folder(&config));
         if out.join("config.toml").exists() {
-            let sentence = format!(
-                "{} holds a run already: choose another --out, or --resume it",
-                out.display()
-            );
+            let sentence = format!("{} holds a run already: choose another --out, or --resume it", out.display());
             return Err(bad_input(sentence));
         }
         Ok((Folder::New(out), config))
@@ -238,14 +212,8 @@ impl Args {
                 "--resume takes its configuration from the run's folder: leave out the TOML and --config",
             ));
         }
-        if let Some((key, _)) = overrides
-            .iter()
-            .find(|(key, _)| !RESUMABLE.contains(&key.as_str()))
-        {
-            let sentence = format!(
-                "a resumed run cannot change {key}, only {}",
-                RESUMABLE.join(", ")
-            );
+        if let Some((key, _)) = overrides.iter().find(|(key, _)| !RESUMABLE.contains(&key.as_str())) {
+            let sentence = format!("a resumed run cannot change {key}, only {}", RESUMABLE.join(", "));
             return Err(bad_input(sentence));
         }
         let path = self.out.as_deref().unwrap_or(Path::new("."));
@@ -253,36 +221,25 @@ impl Args {
         folder.check_unfinished().map_err(failure)?;
         let name = folder.config_path().display().to_string();
         let text = read(&folder.config_path())?;
-        let config =
-            RunConfig::from_toml(&text, overrides).map_err(|e| config_failure(e, &name, &text))?;
+        let config = RunConfig::from_toml(&text, overrides).map_err(|e| config_failure(e, &name, &text))?;
         Ok((Folder::Old(folder), config))
     }
 }
 
 fn default_folder(config: &RunConfig) -> PathBuf {
     let d = &config.data;
-    let task = format!(
-        "{}-{}var-{}-{}-{}",
-        d.config, d.vars, d.setting, d.granularity, d.notation
-    );
+    let task = format!("{}-{}var-{}-{}-{}", d.config, d.vars, d.setting, d.granularity, d.notation);
     let name = format!("{task}-{}-seed{}", config.train.recipe, d.seed);
     Path::new("runs").join(name.replace(['/', '=', ','], "-"))
 }
 
 fn read(path: &Path) -> Result<String> {
-    std::fs::read_to_string(path)
-        .map_err(|e| bad_input(format!("cannot read {}: {e}", path.display())))
+    std::fs::read_to_string(path).map_err(|e| bad_input(format!("cannot read {}: {e}", path.display())))
 }
 
 fn config_failure(error: polystep_learn::config::ConfigError, name: &str, text: &str) -> Failure {
     match error.span {
-        Some(span) => bad_text(
-            name,
-            text,
-            span,
-            format!("{name}, {}", error.message),
-            "here",
-        ),
+        Some(span) => bad_text(name, text, span, format!("{name}, {}", error.message), "here"),
         None => bad_input(error),
     }
 }
@@ -290,9 +247,7 @@ fn config_failure(error: polystep_learn::config::ConfigError, name: &str, text: 
 /// What a person must change is bad input; the rest failed at run time.
 pub fn failure(error: LearnError) -> Failure {
     match error {
-        LearnError::Config(_) | LearnError::Folder(_) | LearnError::Mismatch { .. } => {
-            bad_input(error)
-        }
+        LearnError::Config(_) | LearnError::Folder(_) | LearnError::Mismatch { .. } => bad_input(error),
         error => Failure::Runtime(error.into()),
     }
 }

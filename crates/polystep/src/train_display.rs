@@ -24,14 +24,9 @@ impl Display {
     pub fn new() -> Self {
         let bar = io::stderr().is_terminal().then(|| {
             let style = ProgressStyle::with_template("{bar:24} {percent:>3} %  {msg}");
-            ProgressBar::new(1000)
-                .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+            ProgressBar::new(1000).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
         });
-        Display {
-            bar,
-            peak: None,
-            said: None,
-        }
+        Display { bar, peak: None, said: None }
     }
 
     fn say(&self, line: &str) {
@@ -92,32 +87,18 @@ impl Drop for Display {
 }
 
 fn describe(p: &Progress, peak: Option<f64>) -> String {
-    let mut line = format!(
-        "step {} loss {:.4} exact {:.1} %",
-        p.step,
-        p.loss,
-        100.0 * p.exact
-    );
+    let mut line = format!("step {} loss {:.4} exact {:.1} %", p.step, p.loss, 100.0 * p.exact);
     if let Some(full) = p.full_proof {
         line += &format!(" valid {:.1} %", 100.0 * full);
     }
-    line += &format!(
-        "  {} examples/s {} tokens/s",
-        short(p.examples_per_second),
-        short(p.tokens_per_second)
-    );
+    line += &format!("  {} examples/s {} tokens/s", short(p.examples_per_second), short(p.tokens_per_second));
     match peak {
         Some(peak) => line += &format!(" {:.1} % of peak", 100.0 * p.flops_per_second / peak),
         None => line += &format!(" {} FLOP/s", short(p.flops_per_second)),
     }
     if let Some(left) = p.left {
         let left = left.round() as u64;
-        line += &format!(
-            "  {}:{:02}:{:02} left",
-            left / 3600,
-            left / 60 % 60,
-            left % 60
-        );
+        line += &format!("  {}:{:02}:{:02} left", left / 3600, left / 60 % 60, left % 60);
     }
     line
 }

@@ -67,9 +67,7 @@ impl RunConfig {
             let wrong = |why: &str| ConfigError::new(format!("--set {key}={value}: {why}"));
             let alone = single(key, value).ok_or_else(|| wrong("a key is a table and a name, as in model.layers=6"))?;
             // On its own first: then the sentence is about this key.
-            Value::Table(alone.clone())
-                .try_into::<RunConfig>()
-                .map_err(|e| wrong(&one_line(e.message())))?;
+            Value::Table(alone.clone()).try_into::<RunConfig>().map_err(|e| wrong(&one_line(e.message())))?;
             overlay(&mut given, alone);
         }
         let config = base(&given)?;
@@ -137,18 +135,27 @@ impl RunConfig {
         self.model().check().map_err(ConfigError::new)?;
         let t = &self.train;
         let refuse = |wrong: bool, why: &str| if wrong { Err(ConfigError::new(why)) } else { Ok(()) };
-        refuse(self.data.setting == Setting::Arithmetic, "data.setting = \"arithmetic\" is a probe and cannot be trained")?;
+        refuse(
+            self.data.setting == Setting::Arithmetic,
+            "data.setting = \"arithmetic\" is a probe and cannot be trained",
+        )?;
         refuse(self.data.seed > i64::MAX as u64, "data.seed must be below 2^63")?;
         refuse(t.batch == 0 || t.batch > 65_536, "train.batch must be between 1 and 65536")?;
         refuse(!(t.lr > 0.0 && t.lr.is_finite()), "train.lr must be positive")?;
-        refuse(!(0.0..1.0).contains(&t.beta1) || !(0.0..1.0).contains(&t.beta2), "train.beta1 and train.beta2 must be at least 0 and below 1")?;
+        refuse(
+            !(0.0..1.0).contains(&t.beta1) || !(0.0..1.0).contains(&t.beta2),
+            "train.beta1 and train.beta2 must be at least 0 and below 1",
+        )?;
         refuse(!(t.eps > 0.0 && t.eps.is_finite()), "train.eps must be positive")?;
         refuse(!(t.clip >= 0.0 && t.clip.is_finite()), "train.clip must be 0 (no clipping) or positive")?;
         refuse(!(t.weight_decay >= 0.0 && t.weight_decay.is_finite()), "train.weight_decay must not be negative")?;
         refuse(t.log_every == 0, "train.log_every must be at least 1")?;
         refuse(t.valid_proofs == 0 || t.valid_proofs > 1000, "train.valid_proofs must be between 1 and 1000")?;
-        refuse(!(t.checkpoint_minutes >= 0.0), "train.checkpoint_minutes must not be negative")?;
-        refuse(t.minutes.is_some_and(|m| !(m > 0.0)), "train.minutes must be positive")?;
+        refuse(
+            t.checkpoint_minutes.is_nan() || t.checkpoint_minutes < 0.0,
+            "train.checkpoint_minutes must not be negative",
+        )?;
+        refuse(t.minutes.is_some_and(|m| m.is_nan() || m <= 0.0), "train.minutes must be positive")?;
         refuse(t.examples == Some(0) || t.steps == Some(0), "a budget of 0 trains nothing")
     }
 }
@@ -188,8 +195,7 @@ fn base(given: &Table) -> Result<RunConfig, ConfigError> {
     let under = RunConfig { data: data.clone(), model, train, space: None };
     let mut table = Table::try_from(&under).map_err(|e| loud(&e.to_string()))?;
     overlay(&mut table, given.clone());
-    let mut config: RunConfig =
-        Value::Table(table).try_into().map_err(|e: toml::de::Error| loud(e.message()))?;
+    let mut config: RunConfig = Value::Table(table).try_into().map_err(|e: toml::de::Error| loud(e.message()))?;
     config.data.config = data.config;
     // A budget that is not given is none, where serde would supply the default recipe's.
     if !has(given, "train", "examples") {
@@ -222,7 +228,8 @@ fn single(key: &str, value: &str) -> Option<Table> {
     if names.iter().any(|n| n.is_empty()) {
         return None;
     }
-    let nested = names.iter().rev().fold(value, |inner, name| Value::Table(Table::from_iter([(name.to_string(), inner)])));
+    let nested =
+        names.iter().rev().fold(value, |inner, name| Value::Table(Table::from_iter([(name.to_string(), inner)])));
     nested.as_table().cloned()
 }
 

@@ -5,8 +5,8 @@
 
 use polystep_core::{Granularity, Notation, Setting, TermOrder};
 
-use super::tables::{ActivationName, DataTable, ModelTable, NormName, Precision, Recipe, Schedule, Select, TrainTable};
 use super::RunConfig;
+use super::tables::{ActivationName, DataTable, ModelTable, NormName, Precision, Recipe, Schedule, Select, TrainTable};
 use crate::model::{ModelConfig, Size};
 
 /// The paper's tables whose `train_examples` are budgets.
@@ -158,12 +158,8 @@ mod tests {
     /// Rows of the paper's tables.
     #[test]
     fn the_papers_budgets() {
-        let data = |config: &str, vars, setting| DataTable {
-            config: config.into(),
-            vars,
-            setting,
-            ..DataTable::default()
-        };
+        let data =
+            |config: &str, vars, setting| DataTable { config: config.into(), vars, setting, ..DataTable::default() };
         assert_eq!(paper_examples(&data("small_coeff", 1, Setting::Plain)), Some(3_600_000));
         assert_eq!(paper_examples(&data("medium_coeff", 2, Setting::Plain)), Some(5_300_000));
         assert_eq!(paper_examples(&data("large_coeff", 1, Setting::Calculator)), Some(3_200_000));
@@ -179,11 +175,17 @@ mod tests {
     fn the_recipes() {
         let RunConfig { train: p, model: m, .. } = RunConfig::of_recipe(Recipe::Paper);
         assert_eq!((m.norm, m.activation), (NormName::Post, ActivationName::Relu));
-        assert_eq!((p.lr, p.warmup, p.schedule, p.beta1, p.beta2, p.eps), (1e-4, 0, Schedule::Constant, 0.9, 0.999, 1e-8));
+        assert_eq!(
+            (p.lr, p.warmup, p.schedule, p.beta1, p.beta2, p.eps),
+            (1e-4, 0, Schedule::Constant, 0.9, 0.999, 1e-8)
+        );
         assert_eq!((p.batch, p.clip, p.weight_decay, p.patience), (32, 5.0, 0.0, 300_000));
         let RunConfig { train: f, model: m, .. } = RunConfig::of_recipe(Recipe::Fast);
         assert_eq!((m.norm, m.activation, m.dropout), (NormName::Pre, ActivationName::Gelu, 0.0));
-        assert_eq!((f.lr, f.warmup, f.schedule, f.beta1, f.beta2, f.eps), (6e-4, 1000, Schedule::Cosine, 0.9, 0.98, 1e-8));
+        assert_eq!(
+            (f.lr, f.warmup, f.schedule, f.beta1, f.beta2, f.eps),
+            (6e-4, 1000, Schedule::Cosine, 0.9, 0.98, 1e-8)
+        );
         assert_eq!((f.batch, f.clip, f.weight_decay, f.patience), (256, 1.0, 0.0, 0));
         assert_eq!(f.examples, Some(7_000_000));
     }

@@ -47,7 +47,8 @@ impl Background {
             let generator = source.generator()?;
             let (full, blocks) = sync_channel(1);
             let (used, empties) = channel();
-            handles.push(spawn(format!("blocks {t}"), move || make(generator, position.block + t, n, &full, &empties))?);
+            handles
+                .push(spawn(format!("blocks {t}"), move || make(generator, position.block + t, n, &full, &empties))?);
             makers.push((blocks, used));
         }
         let (send, full) = sync_channel(AHEAD);
@@ -65,7 +66,13 @@ fn spawn(name: String, work: impl FnOnce() + Send + 'static) -> Result<JoinHandl
 }
 
 /// A generator's thread: until nobody takes its blocks any more.
-fn make(mut generator: Box<dyn Generator>, first: u64, every: u64, full: &SyncSender<Block>, empties: &Receiver<Block>) {
+fn make(
+    mut generator: Box<dyn Generator>,
+    first: u64,
+    every: u64,
+    full: &SyncSender<Block>,
+    empties: &Receiver<Block>,
+) {
     let mut index = first;
     loop {
         let mut block = empties.try_recv().unwrap_or_default();

@@ -127,8 +127,15 @@ mod tests {
     use super::*;
 
     fn valid(step: u64) -> Line {
-        let line =
-            ValidLine { step, examples: 32 * step, full_proof: 0.5, stepwise: 0.75, loss: 0.1, best: true, seconds: 1.5 };
+        let line = ValidLine {
+            step,
+            examples: 32 * step,
+            full_proof: 0.5,
+            stepwise: 0.75,
+            loss: 0.1,
+            best: true,
+            seconds: 1.5,
+        };
         Line::Valid(line)
     }
 

@@ -76,17 +76,19 @@ impl Logs {
         let failed = |e| LearnError::file("cannot write the logs in", &self.folder, e);
         self.metrics.write(line).map_err(failed)?;
         match line {
-            Line::Train(l) => self.events.scalars(l.step, &[
-                ("train/loss", l.loss),
-                ("train/grad_norm", l.grad_norm),
-                ("train/exact", l.exact),
-                ("train/lr", l.lr),
-            ]),
-            Line::Valid(l) => self.events.scalars(l.step, &[
-                ("valid/full_proof", l.full_proof),
-                ("valid/stepwise", l.stepwise),
-                ("valid/loss", l.loss),
-            ]),
+            Line::Train(l) => self.events.scalars(
+                l.step,
+                &[
+                    ("train/loss", l.loss),
+                    ("train/grad_norm", l.grad_norm),
+                    ("train/exact", l.exact),
+                    ("train/lr", l.lr),
+                ],
+            ),
+            Line::Valid(l) => self.events.scalars(
+                l.step,
+                &[("valid/full_proof", l.full_proof), ("valid/stepwise", l.stepwise), ("valid/loss", l.loss)],
+            ),
         }
         .map_err(failed)
     }

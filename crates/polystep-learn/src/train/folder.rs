@@ -20,7 +20,9 @@ impl RunFolder {
         let folder = RunFolder { path: path.to_path_buf() };
         if folder.config_path().exists() {
             let name = path.display();
-            return Err(LearnError::Folder(format!("{name} holds a run already: choose another --out, or --resume it")));
+            return Err(LearnError::Folder(format!(
+                "{name} holds a run already: choose another --out, or --resume it"
+            )));
         }
         std::fs::create_dir_all(path).map_err(|e| LearnError::file("cannot make", path, e))?;
         folder.write_config(config)?;
@@ -44,7 +46,9 @@ impl RunFolder {
             return Ok(());
         }
         let name = self.path.display();
-        Err(LearnError::Folder(format!("{name} is finished and was tested (see metrics.json): start another run to train more")))
+        Err(LearnError::Folder(format!(
+            "{name} is finished and was tested (see metrics.json): start another run to train more"
+        )))
     }
 
     /// The folder.

@@ -293,8 +293,8 @@ impl<'a> Trainer<'a> {
         let train = &self.plan.config.train;
         let new = self.enqueued.steps > self.saved_step;
         let by_steps = train.checkpoint_steps > 0 && self.enqueued.steps.is_multiple_of(train.checkpoint_steps);
-        let by_time = train.checkpoint_minutes > 0.0
-            && self.saved.elapsed().as_secs_f64() >= 60.0 * train.checkpoint_minutes;
+        let by_time =
+            train.checkpoint_minutes > 0.0 && self.saved.elapsed().as_secs_f64() >= 60.0 * train.checkpoint_minutes;
         new && (by_steps || by_time)
     }
 

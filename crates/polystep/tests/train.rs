@@ -1,0 +1,160 @@
+//! `polystep train` as a process: it survives kill -9, saves on a signal, and refuses what is wrong with the right exit code.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+const TINY: &str = r#"
+[data]
+config = "small_coeff"
+[model]
+d = 64
+layers = 1
+heads = 4
+ffn = 128
+[train]
+batch = 4
+lr = 1e-3
+warmup = 5
+steps = 40
+valid_every = 60
+valid_proofs = 5
+log_every = 5
+checkpoint_steps = 4
+"#;
+
+struct Bench {
+    folder: tempfile::TempDir,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("tiny.toml"), TINY).unwrap();
+        Bench { folder }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_polystep"));
+        command.current_dir(self.folder.path()).arg("train").args(args).args(["--device", "cpu", "--threads", "1"]);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    fn run(&self, args: &[&str]) -> Output {
+        self.command(args).output().unwrap()
+    }
+
+    fn refused(&self, args: &[&str]) -> String {
+        let output = self.run(args);
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    }
+}
+
+/// Waits until the checkpoint of this step, or a later one, is there.
+fn wait_for(run: &Path, step: u64, child: &mut Child) {
+    let began = Instant::now();
+    let newest = || {
+        let names =
+            std::fs::read_dir(run.join("checkpoints")).ok()?.filter_map(|e| e.ok()?.file_name().into_string().ok());
+        names.filter_map(|n| n.strip_prefix("step-")?.strip_suffix(".safetensors")?.parse::<u64>().ok()).max()
+    };
+    while newest().is_none_or(|s| s < step) {
+        assert!(began.elapsed() < Duration::from_secs(120), "no checkpoint of step {step}");
+        assert!(child.try_wait().unwrap().is_none(), "the run ended before step {step}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Lines of metrics.jsonl without their clock.
+fn lines(run: &Path) -> Vec<String> {
+    let text = std::fs::read_to_string(run.join("metrics.jsonl")).unwrap();
+    text.lines().map(|l| l[..l.find(",\"seconds\"").unwrap()].to_string()).collect()
+}
+
+#[test]
+fn killed_again_and_again_it_ends_as_if_nothing_had_happened() {
+    let bench = Bench::new();
+    let whole = bench.run(&["tiny.toml", "--out", "whole"]);
+    assert!(whole.status.success(), "{whole:?}");
+    let broken = bench.path("broken");
+    for (args, step) in [
+        (&["tiny.toml", "--out", "broken"][..], 4),
+        (&["--resume", "--out", "broken"][..], 16),
+        (&["--resume", "--out", "broken"][..], 28),
+    ] {
+        let mut child = bench.command(args).spawn().unwrap();
+        wait_for(&broken, step, &mut child);
+        child.kill().unwrap(); // SIGKILL
+        child.wait().unwrap();
+        assert!(!broken.join("metrics.json").exists());
+    }
+    let last = bench.run(&["--resume", "--out", "broken"]);
+    assert!(last.status.success(), "{last:?}");
+    let read = |run: &str, name: &str| std::fs::read(bench.path(run).join(name)).unwrap();
+    assert!(read("whole", "model.safetensors") == read("broken", "model.safetensors"), "the weights differ");
+    assert_eq!(lines(&bench.path("whole")), lines(&broken));
+    assert!(!broken.read_dir().unwrap().any(|e| e.unwrap().path().extension().is_some_and(|e| e == "tmp")));
+}
+
+#[test]
+fn a_signal_saves_first_and_exits_130() {
+    let bench = Bench::new();
+    let mut child = bench.command(&["tiny.toml", "--out", "run", "--max-steps", "100000"]).spawn().unwrap();
+    wait_for(&bench.path("run"), 4, &mut child);
+    let killed = Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{output:?}");
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(said.contains("continue with: polystep train --resume --out run"), "{said}");
+    // Another budget is the one thing that a resumed run may change.
+    let output = bench.run(&["--resume", "--out", "run", "--max-steps", "8"]);
+    assert!(output.status.success(), "{output:?}");
+    let output = bench.run(&["--resume", "--out", "run"]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+}
+
+#[test]
+fn what_is_wrong_is_one_sentence_with_its_place() {
+    let bench = Bench::new();
+    std::fs::write(bench.path("wrong.toml"), "[model]\nlayer = 6\n").unwrap();
+    let said = bench.refused(&["wrong.toml"]);
+    assert!(said.starts_with("error: wrong.toml, line 2: unknown field `layer`"), "{said}");
+    assert!(bench.refused(&["missing.toml"]).starts_with("error: cannot read missing.toml"));
+    assert!(bench.refused(&["--set", "model.heads=3"]).contains("model.heads = 3 does not divide model.d = 256"));
+    assert!(bench.refused(&["--config", "huge"]).contains("the configurations are small_coeff"));
+    assert!(bench.refused(&["--resume", "--out", "nothing"]).contains("holds no run"));
+    assert!(bench.refused(&["tiny.toml", "--set", "train.precision=bf16"]).contains("needs --device cuda"));
+    // Nothing was left behind by all this.
+    assert_eq!(std::fs::read_dir(bench.folder.path()).unwrap().count(), 2);
+}
+
+#[test]
+fn a_damaged_checkpoint_is_named() {
+    let bench = Bench::new();
+    let mut child = bench.command(&["tiny.toml", "--out", "run", "--max-steps", "100000"]).spawn().unwrap();
+    wait_for(&bench.path("run"), 8, &mut child);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let mut names: Vec<_> = std::fs::read_dir(bench.path("run/checkpoints"))
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .filter(|p| p.extension().is_some_and(|e| e == "safetensors"))
+        .collect();
+    names.sort();
+    let newest = names.last().unwrap();
+    let mut bytes = std::fs::read(newest).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 4;
+    std::fs::write(newest, bytes).unwrap();
+    let output = bench.run(&["--resume", "--out", "run"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("is damaged (its checksum does not match): remove it to resume from step"), "{said}");
+}
