@@ -2,7 +2,7 @@
 // that shared memory does not depend on the length. Grid (heads, sequences, splits); the query tiles of a sequence
 // are dealt out over the splits. Work is skipped in steps of 16 rows and 16 keys: sequences of 44 tokens are common.
 // Rows past the batch are set to zero: their memory may hold anything, and weight gradients multiply them by zero.
-#include "mma.cuh"
+#include "head.cuh"
 
 #define NONE __int_as_float(0xff800000)
 
@@ -10,6 +10,7 @@ extern "C" __global__ void __launch_bounds__(128)
 attention(const u16* q, const u16* k, const u16* v, int ldq, int ldk, int ldv, u16* out, float* lse, const Header* head,
           const int* cu_q, const int* cu_k, int side_q, int rows_q, int causal,
           int above, int clears) {
+    begin();
     extern __shared__ __align__(16) u16 smem[];
     int h = blockIdx.x, s = blockIdx.y, heads = gridDim.x;
     for (int r = clears ? head->tokens[side_q] + s + blockIdx.z * gridDim.y : rows_q; r < rows_q; r += gridDim.y * gridDim.z)
@@ -19,7 +20,7 @@ attention(const u16* q, const u16* k, const u16* v, int ldq, int ldk, int ldv, u
     int q0 = cu_q[s], lq = cu_q[s + 1] - q0, k0 = cu_k[s], lk = cu_k[s + 1] - k0;
     if (max(lq, lk) <= above) return; // attention_short.cu's
     int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, group = lane >> 2, pair = lane & 3;
-    u16 *tile_q = smem, *tile_k = tile_q + TILE_ELEMS, *tile_v = tile_k + 2 * TILE_ELEMS;
+    unsigned tile_q = address(smem), tile_k = tile_q + TILE_BYTES, tile_v = tile_k + 2 * TILE_BYTES;
     const float scale = 1.44269504088896340f * rsqrtf((float)HD); // scores in units of log2
     q += (size_t)q0 * ldq + h * HD;
     k += (size_t)k0 * ldk + h * HD;
@@ -28,20 +29,20 @@ attention(const u16* q, const u16* k, const u16* v, int ldq, int ldk, int ldv, u
     for (int first = blockIdx.z * TILE; first < lq; first += gridDim.z * TILE) {
         int last_key = causal ? min(lk, first + TILE) : lk, tiles = (last_key + TILE - 1) / TILE;
         __syncthreads();
-        fetch(tile_q, q + (size_t)first * ldq, ldq, lq - first);
-        fetch(tile_k, k, ldk, lk);
-        fetch(tile_v, v, ldv, lk);
+        fetch_tile<TILE, 128>(tile_q, q + (size_t)first * ldq, ldq, lq - first, TILE);
+        fetch_tile<TILE, 128>(tile_k, k, ldk, lk, TILE);
+        fetch_tile<TILE, 128>(tile_v, v, ldv, lk, TILE);
         commit();
         float o[HDP / 8][4], peak[2] = {NONE, NONE}, sum[2] = {0.f, 0.f};
 #pragma unroll
         for (int n = 0; n < HDP / 8; n++) o[n][0] = o[n][1] = o[n][2] = o[n][3] = 0.f;
         int row = first + warp * 16; // of this warp, in the sequence
         for (int t = 0; t < tiles; t++) {
-            u16 *now_k = tile_k + (t & 1) * TILE_ELEMS, *now_v = tile_v + (t & 1) * TILE_ELEMS;
+            unsigned now_k = tile_k + (t & 1) * TILE_BYTES, now_v = tile_v + (t & 1) * TILE_BYTES;
             if (t + 1 < tiles) {
                 int next = (t + 1) * TILE;
-                fetch(tile_k + (~t & 1) * TILE_ELEMS, k + (size_t)next * ldk, ldk, lk - next);
-                fetch(tile_v + (~t & 1) * TILE_ELEMS, v + (size_t)next * ldv, ldv, lk - next);
+                fetch_tile<TILE, 128>(tile_k + (~t & 1) * TILE_BYTES, k + (size_t)next * ldk, ldk, lk - next, TILE);
+                fetch_tile<TILE, 128>(tile_v + (~t & 1) * TILE_BYTES, v + (size_t)next * ldv, ldv, lk - next, TILE);
                 commit();
                 arrive<1>();
             } else {

@@ -3,7 +3,7 @@
 // dk and dv, so that no two blocks add to one number. (A single pass that makes all three needs atomics on dq, and then
 // two runs differ.) Rows past the batch are set to zero. Each block also leaves the column sums of what it wrote, one
 // row per (sequence, split): the bias gradients of the projections.
-#include "mma.cuh"
+#include "head.cuh"
 
 #define CHUNK (HD > 32 ? 32 : 64) // columns of scores in registers at once
 
@@ -84,7 +84,7 @@ __device__ __forceinline__ void clear(Grad g, int real, int capacity, int h) {
 }
 
 // scores[i][j] = rows of tile a · rows of tile b, for 16 rows of a and `CHUNK` rows of b from `first`, `count` of which matter.
-__device__ __forceinline__ void product(float (*x)[4], const u16* a_tile, int a_row, const u16* b_tile, int first, int count,
+__device__ __forceinline__ void product(float (*x)[4], unsigned a_tile, int a_row, unsigned b_tile, int first, int count,
                                         int lane) {
 #pragma unroll
     for (int n = 0; n < CHUNK / 8; n++) x[n][0] = x[n][1] = x[n][2] = x[n][3] = 0.f;
@@ -104,7 +104,7 @@ __device__ __forceinline__ void product(float (*x)[4], const u16* a_tile, int a_
 }
 
 // acc += x · rows of the tile from `first`.
-__device__ __forceinline__ void accumulate(float (*acc)[4], float (*x)[4], const u16* tile, int first, int count, int lane) {
+__device__ __forceinline__ void accumulate(float (*acc)[4], float (*x)[4], unsigned tile, int first, int count, int lane) {
 #pragma unroll
     for (int n = 0; n < CHUNK / 16; n++) {
         if (n * 16 < count) {
@@ -125,6 +125,7 @@ extern "C" __global__ void __launch_bounds__(128)
 attention_back(const u16* q, const u16* k, const u16* v, int ldq, int ldk, int ldv, const u16* out, const u16* dout,
                const float* lse, Grad dq, Grad dk, Grad dv, const Header* head, const int* cu_q, const int* cu_k, int side_q,
                int side_k, int rows_q, int rows_k, int causal, int above, int clears) {
+    begin();
     extern __shared__ __align__(16) u16 smem[];
     __shared__ float dot[TILE], lse2[TILE], sums[4 * HD];
     int h = blockIdx.x, s = blockIdx.y, heads = gridDim.x, splits = gridDim.z / 2, split = blockIdx.z / 2;
@@ -150,7 +151,7 @@ attention_back(const u16* q, const u16* k, const u16* v, int ldq, int ldk, int l
     }
     int q0 = cu_q[s], lq = cu_q[s + 1] - q0, k0 = cu_k[s], lk = cu_k[s + 1] - k0;
     if (max(lq, lk) <= above) return; // attention_short.cu's
-    u16 *tile_q = smem, *tile_o = tile_q + TILE_ELEMS, *tile_k = tile_o + TILE_ELEMS, *tile_v = tile_k + TILE_ELEMS;
+    unsigned tile_q = address(smem), tile_o = tile_q + TILE_BYTES, tile_k = tile_o + TILE_BYTES, tile_v = tile_k + TILE_BYTES;
     const float scale = rsqrtf((float)HD), scale2 = scale * 1.44269504088896340f;
     q += (size_t)q0 * ldq + h * HD;
     k += (size_t)k0 * ldk + h * HD;
@@ -167,16 +168,16 @@ attention_back(const u16* q, const u16* k, const u16* v, int ldq, int ldk, int l
         for (int n = 0; n < HD / 8; n++) columns[n][0] = columns[n][1] = 0.f;
         for (int first = split * TILE; first < lq; first += splits * TILE) {
             __syncthreads();
-            fetch(tile_q, q + (size_t)first * ldq, ldq, lq - first);
-            fetch(tile_o, dout + (size_t)first * ldo, ldo, lq - first);
+            fetch_tile<TILE, 128>(tile_q, q + (size_t)first * ldq, ldq, lq - first, TILE);
+            fetch_tile<TILE, 128>(tile_o, dout + (size_t)first * ldo, ldo, lq - first, TILE);
             statistics(dot, lse2, out, dout, lse, first, lq, heads);
             float acc[HDP / 8][4];
 #pragma unroll
             for (int n = 0; n < HDP / 8; n++) acc[n][0] = acc[n][1] = acc[n][2] = acc[n][3] = 0.f;
             int row = first + warp * 16, end = causal ? min(lk, first + TILE) : lk;
             for (int key = 0; key < end; key += TILE) {
-                fetch(tile_k, k + (size_t)key * ldk, ldk, lk - key);
-                fetch(tile_v, v + (size_t)key * ldv, ldv, lk - key);
+                fetch_tile<TILE, 128>(tile_k, k + (size_t)key * ldk, ldk, lk - key, TILE);
+                fetch_tile<TILE, 128>(tile_v, v + (size_t)key * ldv, ldv, lk - key, TILE);
                 commit();
                 arrive<0>();
                 __syncthreads();
@@ -208,8 +209,8 @@ attention_back(const u16* q, const u16* k, const u16* v, int ldq, int ldk, int l
         for (int n = 0; n < HD / 8; n++) columns_k[n][0] = columns_k[n][1] = columns_v[n][0] = columns_v[n][1] = 0.f;
         for (int first = split * TILE; first < lk; first += splits * TILE) {
             __syncthreads();
-            fetch(tile_k, k + (size_t)first * ldk, ldk, lk - first);
-            fetch(tile_v, v + (size_t)first * ldv, ldv, lk - first);
+            fetch_tile<TILE, 128>(tile_k, k + (size_t)first * ldk, ldk, lk - first, TILE);
+            fetch_tile<TILE, 128>(tile_v, v + (size_t)first * ldv, ldv, lk - first, TILE);
             float acc_k[HDP / 8][4], acc_v[HDP / 8][4];
 #pragma unroll
             for (int n = 0; n < HDP / 8; n++)
@@ -217,8 +218,8 @@ attention_back(const u16* q, const u16* k, const u16* v, int ldq, int ldk, int l
                 for (int e = 0; e < 4; e++) acc_k[n][e] = acc_v[n][e] = 0.f;
             int row = first + warp * 16; // keys of this warp
             for (int query = causal ? first : 0; query < lq; query += TILE) {
-                fetch(tile_q, q + (size_t)query * ldq, ldq, lq - query);
-                fetch(tile_o, dout + (size_t)query * ldo, ldo, lq - query);
+                fetch_tile<TILE, 128>(tile_q, q + (size_t)query * ldq, ldq, lq - query, TILE);
+                fetch_tile<TILE, 128>(tile_o, dout + (size_t)query * ldo, ldo, lq - query, TILE);
                 commit();
                 statistics(dot, lse2, out, dout, lse, query, lq, heads);
                 arrive<0>();

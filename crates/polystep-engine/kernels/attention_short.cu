@@ -1,12 +1,13 @@
 // Attention of short sequences, both directions, in one go: all queries, keys and values of a head lie in shared memory, 16
-// rows to a warp, so that nothing is loaded or computed twice. ROWS (64 or 128) is the longest side it takes; a sequence
+// rows to a warp, so that nothing is loaded or computed twice. ROWS (64, 96 or 128) is the longest side it takes; a sequence
 // belongs to the kernel if its longer side is in (above, ROWS]. Longer ones are left to attention.cu and
 // attention_back.cu. The backward kernel works in two phases: first each warp owns 16 keys and makes dk and dv, leaving the
 // gradient of the scores in shared memory; then each owns 16 queries and makes dq from it. No two warps add to one number.
-#include "mma.cuh"
+#include "head.cuh"
 
 #define WARPS (ROWS / 16)
 #define THREADS (ROWS * 2)
+#define TILE_ROWS (ROWS * PAD * 2) // bytes
 #define NONE __int_as_float(0xff800000)
 #define STRIDE (ROWS + 8) // of the scores' gradient, [key][query]
 #define CHUNK 32          // queries whose scores a warp holds at once, backward
@@ -18,16 +19,9 @@ __device__ __forceinline__ float power2(float x) {
     return y;
 }
 
-// Starts copying `len` rows; the rows up to the next multiple of 16 become zeros.
-__device__ __forceinline__ void fetch_rows(u16* tile, const u16* from, int ld, int len) {
-    int end = (len + 15) / 16 * 16 * (HDP / 8);
-    for (int i = threadIdx.x; i < end; i += THREADS) {
-        int row = i / (HDP / 8), chunk = i % (HDP / 8);
-        bool in = row < len && chunk < HD / 8;
-        const u16* src = in ? from + (size_t)row * ld + chunk * 8 : from;
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address(tile + row * PAD + chunk * 8)), "l"(src),
-                     "r"(in ? 16 : 0));
-    }
+// `len` rows, and zeros up to the next multiple of 16.
+__device__ __forceinline__ void fetch_rows(unsigned tile, const u16* from, int ld, int len) {
+    fetch_tile<ROWS, THREADS>(tile, from, ld, len, (len + 15) / 16 * 16);
 }
 
 __device__ __forceinline__ void clear_row(u16* to) {
@@ -38,6 +32,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 attention_short(const u16* q, const u16* k, const u16* v, int ldq, int ldk, int ldv, u16* out, float* lse,
                 const Header* head, const int* cu_q, const int* cu_k, int side_q, int rows_q, int causal, int above,
                 int clears) {
+    begin();
     extern __shared__ __align__(16) u16 smem[];
     int h = blockIdx.x, s = blockIdx.y, heads = gridDim.x;
     if (clears)
@@ -45,7 +40,7 @@ attention_short(const u16* q, const u16* k, const u16* v, int ldq, int ldk, int 
     if (s >= head->sequences) return;
     int q0 = cu_q[s], lq = cu_q[s + 1] - q0, k0 = cu_k[s], lk = cu_k[s + 1] - k0, longest = max(lq, lk);
     if (longest > ROWS || longest <= above) return;
-    u16 *tile_q = smem, *tile_k = tile_q + ROWS * PAD, *tile_v = tile_k + ROWS * PAD;
+    unsigned tile_q = address(smem), tile_k = tile_q + TILE_ROWS, tile_v = tile_k + TILE_ROWS;
     fetch_rows(tile_q, q + (size_t)q0 * ldq + h * HD, ldq, lq);
     fetch_rows(tile_k, k + (size_t)k0 * ldk + h * HD, ldk, lk);
     commit();
@@ -150,7 +145,7 @@ struct Grad {
 };
 
 // x = 16 rows of tile a · `CHUNK` rows of tile b from `first`, `count` of which matter.
-__device__ __forceinline__ void product(float (*x)[4], const u16* a_tile, int a_row, const u16* b_tile, int first, int count,
+__device__ __forceinline__ void product(float (*x)[4], unsigned a_tile, int a_row, unsigned b_tile, int first, int count,
                                         int lane) {
 #pragma unroll
     for (int n = 0; n < CHUNK / 8; n++) x[n][0] = x[n][1] = x[n][2] = x[n][3] = 0.f;
@@ -169,7 +164,7 @@ __device__ __forceinline__ void product(float (*x)[4], const u16* a_tile, int a_
 }
 
 // acc += x · rows of the tile from `first`.
-__device__ __forceinline__ void accumulate(float (*acc)[4], float (*x)[4], const u16* tile, int first, int count, int lane) {
+__device__ __forceinline__ void accumulate(float (*acc)[4], float (*x)[4], unsigned tile, int first, int count, int lane) {
 #pragma unroll
     for (int n = 0; n < CHUNK / 16; n++)
         if (n * 16 < count) {
@@ -227,6 +222,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 attention_back_short(const u16* q, const u16* k, const u16* v, int ldq, int ldk, int ldv, const u16* out, const u16* dout,
                      const float* lse, Grad dq, Grad dk, Grad dv, const Header* head, const int* cu_q, const int* cu_k,
                      int side_q, int side_k, int rows_q, int rows_k, int causal, int above, int clears, int lines) {
+    begin();
     extern __shared__ __align__(16) u16 smem[];
     __shared__ float dot[ROWS], lse2[ROWS];
     int h = blockIdx.x, s = blockIdx.y, heads = gridDim.x;
@@ -246,8 +242,9 @@ attention_back_short(const u16* q, const u16* k, const u16* v, int ldq, int ldk,
     }
     int q0 = cu_q[s], lq = cu_q[s + 1] - q0, k0 = cu_k[s], lk = cu_k[s + 1] - k0, longest = max(lq, lk);
     if (longest > ROWS || longest <= above) return;
-    u16 *tile_q = smem, *tile_k = tile_q + ROWS * PAD, *tile_v = tile_k + ROWS * PAD, *tile_o = tile_v + ROWS * PAD;
-    u16* scores = tile_o + ROWS * PAD;
+    unsigned tile_q = address(smem), tile_k = tile_q + TILE_ROWS, tile_v = tile_k + TILE_ROWS, tile_o = tile_v + TILE_ROWS;
+    u16* scores = smem + 4 * ROWS * PAD;
+    unsigned scores_at = tile_o + TILE_ROWS;
     int ldo = heads * HD;
     out += ((size_t)q0 * heads + h) * HD;
     dout += ((size_t)q0 * heads + h) * HD;
@@ -317,7 +314,7 @@ attention_back_short(const u16* q, const u16* k, const u16* v, int ldq, int ldk,
         emit(acc_v, 1.f, dv, k0, row, lk, h, group, pair);
     }
     __syncthreads();
-    float* sums = reinterpret_cast<float*>(tile_v); // [3][WARPS][HD]; values are no longer needed
+    float* sums = reinterpret_cast<float*>(smem + 2 * ROWS * PAD); // [3][WARPS][HD]; values are no longer needed
     sum_columns(acc_k, sums + (WARPS + warp) * HD, lane);
     sum_columns(acc_v, sums + (2 * WARPS + warp) * HD, lane);
 #pragma unroll
@@ -327,7 +324,7 @@ attention_back_short(const u16* q, const u16* k, const u16* v, int ldq, int ldk,
 #pragma unroll 1
         for (int key = 0; key < end; key += 16) {
             unsigned a[4], b[4];
-            ldmatrix_t(a, scores + (key + (lane & 7) + (lane >> 4) * 8) * STRIDE + row + ((lane >> 3) & 1) * 8);
+            ldmatrix_t(a, scores_at + 2 * ((key + (lane & 7) + (lane >> 4) * 8) * STRIDE + row + ((lane >> 3) & 1) * 8));
 #pragma unroll
             for (int c = 0; c < HDP; c += 16) {
                 load_bt(b, tile_k, key, c, lane);

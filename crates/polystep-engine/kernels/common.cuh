@@ -27,6 +27,15 @@ struct Result {
     unsigned right_sequences;
 };
 
+// The first statement of every kernel: it may have been started before the kernel it depends on has ended (its launch
+// overlaps that one's tail), and here it waits; in turn it lets the next kernel start.
+__device__ __forceinline__ void begin() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
 __device__ __forceinline__ float low(unsigned x) { return __uint_as_float(x << 16); }
 __device__ __forceinline__ float high(unsigned x) { return __uint_as_float(x & 0xffff0000u); }
 __device__ __forceinline__ float wide(u16 x) { return __uint_as_float((unsigned)x << 16); }

@@ -10,6 +10,7 @@
 
 extern "C" __global__ void __launch_bounds__(256)
 lineage(const int* parents, int* even, int* odd, const Header* head, int lanes) {
+    begin();
     int position = head->position, lane = blockIdx.x * 256 + threadIdx.x;
     if (position == 0 || lane >= head->sequences) return;
     const int* from = position & 1 ? even : odd;
@@ -90,6 +91,7 @@ __device__ void attend(const u16* q, const Keys& keys, u16* out, float* scores, 
 extern "C" __global__ void __launch_bounds__(128)
 cached_attention(const u16* qkv, u16* cache, u16* out, const int* even, const int* odd, const Header* head, int lanes,
                  int heads) {
+    begin();
     __shared__ float scores[4][CHUNK];
     int lane = blockIdx.x, warp = threadIdx.x >> 5, thread = threadIdx.x & 31, h = blockIdx.y * 4 + warp;
     if (h >= heads || lane >= head->sequences) return;
@@ -108,6 +110,7 @@ cached_attention(const u16* qkv, u16* cache, u16* out, const int* even, const in
 extern "C" __global__ void __launch_bounds__(128)
 lane_attention(const u16* q, const u16* k, const u16* v, int ldk, int ldv, u16* out, const int* cu, const int* sources,
                const Header* head, int heads) {
+    begin();
     __shared__ float scores[4][CHUNK];
     int lane = blockIdx.x, warp = threadIdx.x >> 5, thread = threadIdx.x & 31, h = blockIdx.y * 4 + warp;
     if (h >= heads || lane >= head->sequences) return;

@@ -9,6 +9,7 @@
 extern "C" __global__ void __launch_bounds__(128)
 embed(const int* ids, const int* pos, const float* token, const float* position, const float* gamma, const float* beta,
       float* stat, float* out, u16* out_act, const Header* head, int rows, float scale, Drop drop) {
+    begin();
     int lane = threadIdx.x & 31, row = blockIdx.x * 4 + (threadIdx.x >> 5);
     if (row >= rows) return;
     size_t at = (size_t)row * D, t = (size_t)ids[row] * D, p = (size_t)(pos[row] + 2) * D;
@@ -38,6 +39,7 @@ extern "C" __global__ void __launch_bounds__(256)
 embed_back(const int* ids, const int* pos, const float* token, const float* position, const float* gamma,
            const float* stat, const float* g, const u16* dy, float* rows_out, float* partial, const Header* head, int side,
            float scale, Drop drop) {
+    begin();
     __shared__ float shared[8][D];
     int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, real = head->tokens[side];
     float4 dgamma[GROUPS], dbeta[GROUPS];
@@ -82,6 +84,7 @@ embed_back(const int* ids, const int* pos, const float* token, const float* posi
 // grid (chunks, D / blockDim); dynamic shared memory V·blockDim floats; one partial token table per chunk.
 extern "C" __global__ void embed_back_token(const int* ids, const float* rows_in, float* partial, const Header* head,
                                             int side, float scale) {
+    begin();
     extern __shared__ float acc[];
     int col = blockIdx.y * blockDim.x + threadIdx.x, width = blockDim.x, real = head->tokens[side];
     int chunk = (real + gridDim.x - 1) / gridDim.x;
@@ -108,6 +111,7 @@ extern "C" __global__ void embed_back_token(const int* ids, const float* rows_in
 // One block per row of the table: blockDim (64, 4), threads y take every fourth sequence. Rows 0 and 1 are never read.
 extern "C" __global__ void __launch_bounds__(256)
 embed_back_position(const int* cu, const float* rows_in, float* grad, const Header* head) {
+    begin();
     __shared__ float4 shared[4][64];
     int p = (int)blockIdx.x - 2, sequences = p < 0 ? 0 : head->sequences;
     for (int c = threadIdx.x; c < (D / 4 + 63) / 64 * 64; c += 64) {

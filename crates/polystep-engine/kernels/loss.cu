@@ -7,6 +7,7 @@
 
 extern "C" __global__ void __launch_bounds__(128)
 loss_rows(u16* logits, const int* labels, float* row_loss, int* row_right, const Header* head, int rows, int backward) {
+    begin();
     int lane = threadIdx.x & 31, row = blockIdx.x * 4 + (threadIdx.x >> 5);
     if (row >= rows) return;
     u16* at = logits + (size_t)row * V;
@@ -56,6 +57,7 @@ loss_rows(u16* logits, const int* labels, float* row_loss, int* row_right, const
 // One block of 1024 threads: a warp per sequence, then the sums.
 extern "C" __global__ void __launch_bounds__(1024)
 loss_sum(const float* row_loss, const int* row_right, const int* cu, int* right, Result* ring, const Header* head) {
+    begin();
     __shared__ float losses[32];
     __shared__ unsigned tokens[32], whole[32];
     int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, rows = head->tokens[1];

@@ -10,6 +10,7 @@
 extern "C" __global__ void __launch_bounds__(128)
 addnorm(const float* x, const u16* f, const float* gamma, const float* beta, float* s, float* stat, u16* y,
         float* stream, const Header* head, int rows, Drop drop) {
+    begin();
     int lane = threadIdx.x & 31, row = blockIdx.x * 4 + (threadIdx.x >> 5);
     if (row >= rows) return;
     size_t at = (size_t)row * D;
@@ -55,6 +56,7 @@ __device__ __forceinline__ void block_columns(const float4* acc, float* out, flo
 extern "C" __global__ void __launch_bounds__(256)
 addnorm_back(const float* s, const float* stat, const float* gamma, float* g, const u16* dy, u16* df, float* partial,
              const Header* head, int side, int rows, int post, int first, Drop drop) {
+    begin();
     __shared__ float shared[8][D];
     int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, real = side < 0 ? rows : head->tokens[side];
     float4 dgamma[GROUPS], dbeta[GROUPS], dbias[GROUPS];

@@ -14,6 +14,7 @@ struct Job {
 
 // One block per 32 columns: (32, 8) threads. blocks[b] = (job, first column).
 extern "C" __global__ void __launch_bounds__(256) reduce(const Job* jobs, const int2* blocks) {
+    begin();
     __shared__ float shared[8][33];
     int2 b = blocks[blockIdx.x];
     Job job = jobs[b.x];
@@ -51,6 +52,7 @@ __device__ __forceinline__ float block_sum(float x) {
 }
 
 extern "C" __global__ void __launch_bounds__(256) square(const float4* grad, float* partial, int groups) {
+    begin();
     float sum = 0.f;
     int i = blockIdx.x * 256 + threadIdx.x, step = gridDim.x * 256;
     for (; i + 3 * step < groups; i += 4 * step) {
@@ -73,6 +75,7 @@ __device__ __forceinline__ float update(float p, float g, float& m, float& v, co
 extern "C" __global__ void __launch_bounds__(256)
 adam(const float4* grad, float4* param, float4* first, float4* second, uint2* copy, const float* partial, int partials,
      const Header* head, Result* ring, int groups, float beta1, float beta2, float eps, float decay, float clip) {
+    begin();
     float sum = 0.f;
     for (int i = threadIdx.x; i < partials; i += 256) sum += partial[i];
     float norm = sqrtf(block_sum(sum));
@@ -93,6 +96,7 @@ adam(const float4* grad, float4* param, float4* first, float4* second, uint2* co
 
 // The bf16 copy after parameters were set from outside.
 extern "C" __global__ void __launch_bounds__(256) copy_params(const float4* param, uint2* copy, int groups) {
+    begin();
     int i = blockIdx.x * 256 + threadIdx.x;
     if (i >= groups) return;
     float4 p = param[i];

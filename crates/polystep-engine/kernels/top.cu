@@ -6,6 +6,7 @@
 
 extern "C" __global__ void __launch_bounds__(128)
 top_tokens(const float* logits, int* tokens, float* logprobs, const Header* head, int k) {
+    begin();
     int lane = threadIdx.x & 31, row = blockIdx.x * 4 + (threadIdx.x >> 5);
     if (row >= head->tokens[1]) return;
     float x[PER], best = -INFINITE, sum = 0.f;

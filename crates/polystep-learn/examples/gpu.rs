@@ -105,7 +105,7 @@ fn model() -> Outcome {
         println!("model {norm:?}: losses {} {}; gradients differ by {relative:.4}", all[0].0[0].loss, all[1].0[0].loss);
         let layout = Layout::new(&config);
         for named in layout.names() {
-            let range = named.param.offset..named.param.offset + named.param.len();
+            let range = named.offset..named.offset + named.len();
             let (x, d) = (&a[range.clone()], &diff[range]);
             let far = (dot(d, d) / dot(x, x).max(1e-20)).sqrt();
             if far.is_nan() || far > 0.05 {
@@ -139,6 +139,9 @@ fn time(args: &[String]) -> Outcome {
     let sizes = if sizes.is_empty() { vec![32, 128, 256, 512] } else { sizes };
     let config = ModelConfig::of_size(Size::S);
     for fixed in [Some((96, 80)), None] {
+        if fixed.is_some() && args.iter().any(|a| a == "ragged") {
+            continue;
+        }
         for &size in &sizes {
             let batches: Vec<Batch> = (0..8).map(|i| batch(size, fixed, i)).collect();
             let (program, params) = trainer(&config, true);
@@ -185,7 +188,8 @@ fn profile(args: &[String]) -> Outcome {
     let sizes: Vec<usize> = args.iter().filter_map(|a| a.parse().ok()).collect();
     let config = ModelConfig::of_size(Size::S);
     for size in if sizes.is_empty() { vec![32, 256] } else { sizes } {
-        let b = batch(size, Some((96, 80)), 1);
+        let ragged = args.iter().any(|a| a == "ragged");
+        let b = batch(size, (!ragged).then_some((96, 80)), 1);
         let (program, params) = trainer(&config, true);
         let mut gpu = Cuda::new(vec![program], limits(std::slice::from_ref(&b)))?;
         gpu.set_params(&params)?;

@@ -9,16 +9,17 @@ use super::record::{Columns, Recorder, Work};
 use super::schedule::Res;
 use crate::{Batch, EngineError, Op, Packed, Side, View};
 
-/// For each pair of (queries, keys): whether there are sequences of up to 64, up to 128, and more tokens on their longer side.
+/// For each pair of (queries, keys): whether there are sequences of each length of [`SHORT`], and longer ones; of a
+/// sequence's two sides the longer one counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-pub(super) struct Lengths([[bool; 3]; 4]);
+pub(super) struct Lengths([[bool; SHORT.len() + 1]; 4]);
 
 impl Lengths {
     pub(super) fn of(batch: &Batch) -> Self {
         let kinds = |queries: &Packed, keys: &Packed| {
-            let mut found = [false; 3];
+            let mut found = [false; SHORT.len() + 1];
             for longest in queries.lengths().zip(keys.lengths()).map(|(a, b)| a.max(b)) {
-                found[SHORT.iter().position(|most| longest <= *most).unwrap_or(2)] = true;
+                found[SHORT.iter().position(|most| longest <= *most).unwrap_or(SHORT.len())] = true;
             }
             found
         };
@@ -26,7 +27,7 @@ impl Lengths {
         Lengths([kinds(src, src), kinds(src, tgt), kinds(tgt, src), kinds(tgt, tgt)])
     }
 
-    fn get(&self, queries: Side, keys: Side) -> [bool; 3] {
+    fn get(&self, queries: Side, keys: Side) -> [bool; SHORT.len() + 1] {
         self.0[queries as usize * 2 + keys as usize]
     }
 }
@@ -51,20 +52,24 @@ impl Recorder<'_> {
     /// The launches that together take every sequence.
     fn variants(&self, queries: Side, keys: Side, heads: usize, head_dim: usize, kernel: &'static str) -> Vec<Variant> {
         let found = self.lengths.get(queries, keys);
-        let [small, large] = short_units(head_dim).map(|unit| self.machine.has(unit, kernel));
+        let mut loaded = short_units(head_dim).map(|unit| self.machine.has(unit, kernel));
+        if self.few(heads) {
+            // One launch for all is quicker than one per length.
+            let largest = (0..SHORT.len()).rev().find(|i| found[*i]).unwrap_or(0);
+            loaded[..largest].fill(false);
+        }
         let mut variants = Vec::new();
-        let mut above = 0;
-        let mut seen = false;
-        for (i, loaded) in [small && !(self.few(heads) && large), large].into_iter().enumerate() {
+        let (mut above, mut seen) = (0, false);
+        for i in 0..SHORT.len() {
             seen |= found[i];
-            if loaded {
+            if loaded[i] {
                 if seen {
                     variants.push(Variant { rows: SHORT[i], above });
                 }
                 (above, seen) = (SHORT[i], false);
             }
         }
-        if seen || found[2] || variants.is_empty() {
+        if seen || found[SHORT.len()] || variants.is_empty() {
             variants.push(Variant { rows: 0, above });
         }
         variants
@@ -197,7 +202,7 @@ mod tests {
         batch.src.push(vec![4; 60]);
         batch.tgt.push(vec![4; 129]);
         let lengths = Lengths::of(&batch);
-        assert_eq!(lengths.get(Side::Src, Side::Src), [true, false, false]);
-        assert_eq!(lengths.get(Side::Tgt, Side::Src), [false, false, true]);
+        assert_eq!(lengths.get(Side::Src, Side::Src), [true, false, false, false]);
+        assert_eq!(lengths.get(Side::Tgt, Side::Src), [false, false, false, true]);
     }
 }

@@ -11,22 +11,25 @@ use std::path::PathBuf;
 
 use cudarc::nvrtc::sys;
 
-use super::library;
+use super::{library, product};
 use crate::{EngineError, Op, Program};
 
-const HEADERS: [(&str, &str); 3] = [
+const HEADERS: [(&str, &str); 5] = [
     ("common.cuh", include_str!("../../kernels/common.cuh")),
     ("philox.cuh", include_str!("../../kernels/philox.cuh")),
     ("mma.cuh", include_str!("../../kernels/mma.cuh")),
+    ("head.cuh", include_str!("../../kernels/head.cuh")),
+    ("activation.cuh", include_str!("../../kernels/activation.cuh")),
 ];
 
-const SOURCES: [(&str, &str); 10] = [
+const SOURCES: [(&str, &str); 11] = [
     ("norm.cu", include_str!("../../kernels/norm.cu")),
     ("embed.cu", include_str!("../../kernels/embed.cu")),
     ("activate.cu", include_str!("../../kernels/activate.cu")),
     ("attention.cu", include_str!("../../kernels/attention.cu")),
     ("attention_short.cu", include_str!("../../kernels/attention_short.cu")),
     ("attention_back.cu", include_str!("../../kernels/attention_back.cu")),
+    ("product.cu", include_str!("../../kernels/product.cu")),
     ("loss.cu", include_str!("../../kernels/loss.cu")),
     ("optimiser.cu", include_str!("../../kernels/optimiser.cu")),
     ("decode.cu", include_str!("../../kernels/decode.cu")),
@@ -61,14 +64,14 @@ impl Unit {
 
 /// Elements that a thread of activate.cu takes at once.
 pub(super) fn pack_width(cols: usize) -> usize {
-    [8, 4, 2, 1].into_iter().find(|w| cols.is_multiple_of(*w)).unwrap_or(1)
+    [8, 4].into_iter().find(|w| cols.is_multiple_of(*w)).unwrap_or(2)
 }
 
 /// The longest sequences that the variants of attention_short.cu take.
-pub(super) const SHORT: [usize; 2] = [64, 128];
+pub(super) const SHORT: [usize; 3] = [64, 96, 128];
 
 /// attention_short.cu for a head width.
-pub(super) fn short_units(head_dim: usize) -> [Unit; 2] {
+pub(super) fn short_units(head_dim: usize) -> [Unit; 3] {
     SHORT.map(|rows| Unit::new("attention_short.cu", &[("HD", head_dim), ("ROWS", rows)]))
 }
 
@@ -86,11 +89,13 @@ pub fn units(programs: &[Program]) -> Vec<Unit> {
                 }
                 Op::Activate { x, .. } | Op::ActivateBack { x, .. } => {
                     set.insert(Unit::new("activate.cu", &[("VEC", pack_width(program.info(*x).cols))]));
+                    set.extend(product::units());
                 }
                 Op::LinearBack { b: Some(_), dy, w, .. } => {
                     let width = pack_width(program.info(dy.slot).cols);
                     let width = width.min(pack_width(dy.col)).min(pack_width(w.rows));
                     set.insert(Unit::new("activate.cu", &[("VEC", width)]));
+                    set.extend(product::units());
                 }
                 Op::Attention { head_dim, .. } => {
                     set.insert(Unit::new("attention.cu", &[("HD", *head_dim)]));
@@ -109,7 +114,8 @@ pub fn units(programs: &[Program]) -> Vec<Unit> {
                 Op::TopTokens { logits, .. } => {
                     set.insert(Unit::new("top.cu", &[("V", program.info(*logits).cols)]));
                 }
-                Op::Linear { .. } | Op::LinearBack { .. } | Op::Adam { .. } => {}
+                Op::Linear { .. } | Op::LinearBack { .. } => set.extend(product::units()),
+                Op::Adam { .. } => {}
             }
         }
     }
@@ -123,7 +129,7 @@ pub fn all_units() -> Vec<Unit> {
         all.push(Unit::new("norm.cu", &[("D", d)]));
         all.push(Unit::new("embed.cu", &[("D", d), ("V", 64)]));
     }
-    for width in [8, 4, 2, 1] {
+    for width in [8, 4, 2] {
         all.push(Unit::new("activate.cu", &[("VEC", width)]));
     }
     for width in [8, 16, 32, 64, 128] {
@@ -132,6 +138,7 @@ pub fn all_units() -> Vec<Unit> {
         all.push(Unit::new("decode.cu", &[("HD", width)]));
         all.extend(short_units(width));
     }
+    all.extend(product::units());
     all
 }
 

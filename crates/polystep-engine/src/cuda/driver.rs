@@ -390,21 +390,34 @@ impl Shape {
 }
 
 impl Kernel {
-    pub(super) fn launch(&self, shape: Shape, args: &Args, stream: &Stream) -> Result<(), EngineError> {
+    /// `early`: the launch may overlap the end of the launch before it on the stream, for which the kernel itself waits
+    /// (`begin` in common.cuh).
+    pub(super) fn launch(&self, shape: Shape, args: &Args, early: bool, stream: &Stream) -> Result<(), EngineError> {
         let mut args = args.clone();
         let mut pointers: Vec<*mut c_void> = args.0.iter_mut().map(|a| a.as_mut_ptr().cast()).collect();
+        let mut attribute = sys::CUlaunchAttribute {
+            id: sys::CUlaunchAttributeID_enum::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+            pad: [0; 4],
+            value: sys::CUlaunchAttributeValue_union { programmaticStreamSerializationAllowed: i32::from(early) },
+        };
         let (g, b) = (shape.grid, shape.block);
-        // SAFETY: the arguments have the kernel's types (the callers in lower/ stand beside the kernels' signatures and every
-        // op is tested against the CPU); the buffers they name live as long as the executor.
-        check("cuLaunchKernel", unsafe {
-            result::launch_kernel(
-                self.raw,
-                (g.0 as u32, g.1 as u32, g.2 as u32),
-                (b.0 as u32, b.1 as u32, 1),
-                shape.shared as u32,
-                stream.raw,
-                &mut pointers,
-            )
+        let config = sys::CUlaunchConfig {
+            gridDimX: g.0 as u32,
+            gridDimY: g.1 as u32,
+            gridDimZ: g.2 as u32,
+            blockDimX: b.0 as u32,
+            blockDimY: b.1 as u32,
+            blockDimZ: 1,
+            sharedMemBytes: shape.shared as u32,
+            hStream: stream.raw,
+            attrs: &raw mut attribute,
+            numAttrs: u32::from(early),
+        };
+        // SAFETY: the arguments have the kernel's types (the callers stand beside the kernels' signatures and every op is
+        // tested against the CPU); the buffers they name live as long as the executor; config and attribute live to the end
+        // of the call.
+        check("cuLaunchKernelEx", unsafe {
+            sys::cuLaunchKernelEx(&raw const config, self.raw, pointers.as_mut_ptr(), std::ptr::null_mut()).result()
         })
     }
 }

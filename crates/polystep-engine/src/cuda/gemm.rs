@@ -32,6 +32,8 @@ pub(super) struct Gemm {
     pub(super) wide: bool,
     pub(super) bias: bool,
     pub(super) accumulate: bool,
+    /// Runs beside others and shall take no more than so many multiprocessors; 0 for all.
+    pub(super) beside: usize,
 }
 
 /// Where the operands lie.
@@ -141,6 +143,10 @@ impl Gemms {
                 let epilogue = sys::cublasLtEpilogue_t::CUBLASLT_EPILOGUE_BIAS;
                 set(D::CUBLASLT_MATMUL_DESC_EPILOGUE, (&raw const epilogue).cast(), 4)?;
                 set(D::CUBLASLT_MATMUL_DESC_BIAS_POINTER, (&raw const at.bias).cast(), 8)?;
+            }
+            if g.beside > 0 {
+                let processors = g.beside as i32;
+                set(D::CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, (&raw const processors).cast(), 4)?;
             }
             let preference = check("cublasLtMatmulPreferenceCreate", result::create_matmul_pref())?;
             let prefer = |which, value: *const c_void, size| {

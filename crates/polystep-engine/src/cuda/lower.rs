@@ -7,6 +7,7 @@ use super::compile::{Unit, pack_width};
 use super::driver::{Args, Shape};
 use super::gemm::{Gemm, Operands};
 use super::machine::{SQUARES, token_columns};
+use super::product::Next;
 use super::record::{Columns, Recorder, Work};
 use super::schedule::{Lane, Res};
 use crate::{Activation, Dropout, Dtype, EngineError, NormOrder, Op, Param, Slot, View, philox};
@@ -82,7 +83,7 @@ impl Recorder<'_> {
         four("an embedding", d)?;
         self.flush(Lane::Side)?; // what there is so far, beside the kernels below
         let unit = Unit::new("embed.cu", &[("D", d), ("V", v)]);
-        let blocks = self.blocks(*g, 8, 2);
+        let blocks = self.blocks(*g, 8, 3);
         let most = self.machine.most_rows(self.info().info(*g).rows);
         let rows_out = self.partial(0, most * d)?;
         let norm_sums = self.partial(1, blocks * 2 * d)?;
@@ -163,7 +164,7 @@ impl Recorder<'_> {
         let d = norm.gamma.len();
         four("a layer norm", d)?;
         let rows = self.rows_of(*g);
-        let blocks = self.blocks(*g, 8, 2);
+        let blocks = self.blocks(*g, 8, 3);
         let sums = self.partial(0, blocks * 3 * d)?;
         let res = Res::Partial(self.op, 0);
         let args = Args::default()
@@ -197,6 +198,9 @@ impl Recorder<'_> {
 
     fn linear(&mut self, x: View, w: Param, b: Option<Param>, y: View) -> Result<(), EngineError> {
         let rows = self.rows_of(x.slot);
+        if self.small(rows, w) && self.product(Next::Nothing, x, w, b, y, None, 0)? {
+            return Ok(());
+        }
         let gemm = Gemm {
             m: w.rows,
             n: rows,
@@ -209,6 +213,7 @@ impl Recorder<'_> {
             wide: self.info().info(y.slot).dtype == Dtype::F32,
             bias: b.is_some(),
             accumulate: false,
+            beside: 0,
         };
         let at = Operands {
             a: self.copy(w),
@@ -230,40 +235,52 @@ impl Recorder<'_> {
         dx: Option<View>,
         accumulate: bool,
     ) -> Result<(), EngineError> {
-        if let Some(b) = b
-            && !self.bias_from_columns(dy, b)?
-        {
-            self.column_sums(dy, b)?;
-        }
+        self.bias_gradient(dy, b)?;
         // dx comes first, it is what the next op waits for; unless it overwrites what the weight gradient reads.
         let in_place = dx.is_some_and(|dx| dx.slot == x.slot || dx.slot == dy.slot);
         if in_place {
             self.weight_gradient(x, w, dy, accumulate)?;
         }
         if let Some(dx) = dx {
-            let rows = self.rows_of(dy.slot);
-            let gemm = Gemm {
-                m: w.cols,
-                n: rows,
-                k: w.rows,
-                a_transposed: false,
-                b_transposed: false,
-                lda: w.cols,
-                ldb: self.cols(dy.slot),
-                ldd: self.cols(dx.slot),
-                wide: false,
-                bias: false,
-                accumulate: false,
-            };
-            let at = Operands { a: self.copy(w), b: self.view(dy), d: self.view(dx), bias: 0 };
-            self.overwritten(dx.slot);
-            let label = format!("dx {}x{}x{}", rows, w.cols, w.rows);
-            self.submit(&label, Lane::Main, &slots([Some(dy.slot)]), &slots([Some(dx.slot)]), Work::Gemm(gemm, at))?;
+            self.input_gradient(w, dy, dx)?;
         }
         if in_place { Ok(()) } else { self.weight_gradient(x, w, dy, accumulate) }
     }
 
-    fn weight_gradient(&mut self, x: View, w: Param, dy: View, accumulate: bool) -> Result<(), EngineError> {
+    /// The gradient of a bias: from the sums that the producer of `dy` left, or by a pass of its own.
+    pub(super) fn bias_gradient(&mut self, dy: View, b: Option<Param>) -> Result<(), EngineError> {
+        match b {
+            Some(b) if !self.bias_from_columns(dy, b)? => self.column_sums(dy, b),
+            _ => Ok(()),
+        }
+    }
+
+    fn input_gradient(&mut self, w: Param, dy: View, dx: View) -> Result<(), EngineError> {
+        let rows = self.rows_of(dy.slot);
+        if self.small(rows, w) && self.product(Next::Input, dy, w, None, dx, None, 0)? {
+            return Ok(());
+        }
+        let gemm = Gemm {
+            m: w.cols,
+            n: rows,
+            k: w.rows,
+            a_transposed: false,
+            b_transposed: false,
+            lda: w.cols,
+            ldb: self.cols(dy.slot),
+            ldd: self.cols(dx.slot),
+            wide: false,
+            bias: false,
+            accumulate: false,
+            beside: 0,
+        };
+        let at = Operands { a: self.copy(w), b: self.view(dy), d: self.view(dx), bias: 0 };
+        self.overwritten(dx.slot);
+        let label = format!("dx {}x{}x{}", rows, w.cols, w.rows);
+        self.submit(&label, Lane::Main, &slots([Some(dy.slot)]), &slots([Some(dx.slot)]), Work::Gemm(gemm, at))
+    }
+
+    pub(super) fn weight_gradient(&mut self, x: View, w: Param, dy: View, accumulate: bool) -> Result<(), EngineError> {
         let rows = self.rows_of(dy.slot);
         let gemm = Gemm {
             m: w.cols,
@@ -277,6 +294,7 @@ impl Recorder<'_> {
             wide: true,
             bias: false,
             accumulate,
+            beside: self.machine.device.info.processors / 2,
         };
         let at = Operands { a: self.view(x), b: self.view(dy), d: self.grad(w), bias: 0 };
         let label = format!("dw {}x{}x{}", w.rows, w.cols, rows);
@@ -309,7 +327,7 @@ impl Recorder<'_> {
     ) -> Result<(u64, usize), EngineError> {
         let tx = packs.clamp(1, 256);
         let ty = 256 / tx;
-        let blocks = self.blocks(slot, ty * 2, 4);
+        let blocks = self.blocks(slot, ty * 3, 4);
         let sums = self.partial(3, blocks * packs * width)?;
         let rows = self.rows_of(slot);
         let args = Args::default()

@@ -6,6 +6,7 @@ use super::compile::{self, Unit};
 use super::driver::{Device, Event, Kernel, Memory, Module, Stream};
 use super::gemm::{Gemms, WORKSPACE};
 use super::input;
+use super::product;
 use crate::{Dim, Dtype, EngineError, Limits, Op, Program, Side, Slot};
 
 /// Streams beside the two of the critical path.
@@ -17,13 +18,14 @@ pub(super) const RING: usize = 4096;
 /// Blocks of the pass that adds up the squares of the gradient.
 pub(super) const SQUARES: usize = 264;
 
-const KERNELS: [(&str, &[&str]); 10] = [
+const KERNELS: [(&str, &[&str]); 11] = [
     ("norm.cu", &["addnorm", "addnorm_back"]),
     ("embed.cu", &["embed", "embed_back", "embed_back_token", "embed_back_position"]),
     ("activate.cu", &["activate", "activate_back"]),
     ("attention.cu", &["attention"]),
     ("attention_short.cu", &["attention_short", "attention_back_short"]),
     ("attention_back.cu", &["attention_back"]),
+    ("product.cu", &["product"]),
     ("loss.cu", &["loss_rows", "loss_sum"]),
     ("optimiser.cu", &["reduce", "square", "adam", "copy_params"]),
     ("decode.cu", &["lineage", "cached_attention", "lane_attention"]),
@@ -53,6 +55,7 @@ fn shared_bytes(unit: &Unit, kernel: &str, limit: usize) -> usize {
         "attention_back" => tile_bytes(value("HD"), 4),
         "attention_short" => short_bytes(value("HD"), value("ROWS"), false),
         "attention_back_short" => short_bytes(value("HD"), value("ROWS"), true),
+        "product" => product::SHARED,
         "embed_back_token" => value("V") * token_columns(value("V"), limit) * 4,
         _ => 0,
     }
@@ -95,8 +98,8 @@ pub(super) struct Machine {
     arena: Memory,
     /// Partial sums by (program, op, which).
     pub(super) partials: HashMap<(usize, usize, u8), Memory>,
-    /// Job tables of the reductions by (program, number).
-    pub(super) tables: HashMap<(usize, usize), Table>,
+    /// Job tables of the reductions, by their contents.
+    pub(super) tables: HashMap<Vec<u64>, Table>,
     pub(super) programs: Vec<Program>,
     pub(super) limits: Limits,
     /// Elements of the flat buffers, padded.
@@ -256,8 +259,8 @@ fn load(device: &Device, units: &[Unit]) -> Result<Loaded, EngineError> {
         let names = KERNELS.iter().find(|(file, _)| *file == unit.file).map_or(&[][..], |(_, names)| names);
         for name in names {
             let shared = shared_bytes(unit, name, device.shared_limit);
-            if shared + 2048 > device.shared_limit && unit.file == "attention_short.cu" {
-                continue; // the general kernels take these sequences too
+            if shared + 2048 > device.shared_limit && ["attention_short.cu", "product.cu"].contains(&unit.file) {
+                continue; // there is another way for each
             }
             if shared > device.shared_limit {
                 return Err(EngineError::Compile(format!(

@@ -18,6 +18,7 @@ mod input;
 mod library;
 mod lower;
 mod machine;
+mod product;
 mod record;
 mod schedule;
 
@@ -296,7 +297,7 @@ impl Executor for Cuda {
         let groups = self.machine.flat / 4;
         let args = Args::default().ptr(self.machine.params.at).ptr(self.machine.copy.at).int(groups);
         let kernel = self.machine.kernel(KernelUnit::new("optimiser.cu", &[]), "copy_params")?;
-        kernel.launch(Shape::flat(groups.div_ceil(256), 256), &args, &self.machine.streams[0])?;
+        kernel.launch(Shape::flat(groups.div_ceil(256), 256), &args, false, &self.machine.streams[0])?;
         self.machine.wait()
     }
 

@@ -61,7 +61,6 @@ pub(super) struct Recorder<'a> {
     mode: Mode,
     columns: HashMap<Slot, Vec<Columns>>,
     jobs: Vec<Job>,
-    flushes: usize,
 }
 
 impl<'a> Recorder<'a> {
@@ -77,7 +76,6 @@ impl<'a> Recorder<'a> {
             mode,
             columns: HashMap::new(),
             jobs: Vec::new(),
-            flushes: 0,
         }
     }
 
@@ -104,9 +102,16 @@ impl<'a> Recorder<'a> {
             self.machine.streams[0].begin_capture()?;
             self.machine.events[0].record(&self.machine.streams[0])?;
         }
-        for (i, op) in ops.iter().enumerate() {
-            self.op = i;
-            self.lower(op)?;
+        let mut rest = ops;
+        while let [op, after @ ..] = rest {
+            self.op = ops.len() - rest.len();
+            rest = match after {
+                [next, last @ ..] if self.fused(op, next)? => last,
+                _ => {
+                    self.lower(op)?;
+                    after
+                }
+            };
         }
         self.flush(Lane::Main)?;
         self.join()
@@ -238,19 +243,19 @@ impl<'a> Recorder<'a> {
             return Ok(());
         }
         let jobs = std::mem::take(&mut self.jobs);
-        let key = (self.program, self.flushes);
-        self.flushes += 1;
+        let mut key: Vec<u64> = Vec::new();
+        for job in &jobs {
+            let pair = |a: usize, b: usize| a as u64 | (b as u64) << 32;
+            key.extend([job.from, self.machine.grads.at + 4 * job.to as u64]);
+            key.extend([pair(job.count, job.stride), pair(job.len, usize::from(job.add))]);
+        }
         if !self.machine.tables.contains_key(&key) {
-            let mut rows: Vec<u64> = Vec::new();
             let mut blocks: Vec<[i32; 2]> = Vec::new();
             for (i, job) in jobs.iter().enumerate() {
-                let pair = |a: usize, b: usize| a as u64 | (b as u64) << 32;
-                rows.extend([job.from, self.machine.grads.at + 4 * job.to as u64]);
-                rows.extend([pair(job.count, job.stride), pair(job.len, usize::from(job.add))]);
                 blocks.extend((0..job.len).step_by(32).map(|col| [i as i32, col as i32]));
             }
-            let table = Table { jobs: Memory::of(&rows)?, blocks: Memory::of(&blocks)?, count: blocks.len() };
-            self.machine.tables.insert(key, table);
+            let table = Table { jobs: Memory::of(&key)?, blocks: Memory::of(&blocks)?, count: blocks.len() };
+            self.machine.tables.insert(key.clone(), table);
         }
         let table = &self.machine.tables[&key];
         let shape = Shape { grid: (table.count, 1, 1), block: (32, 8), shared: 0 };
@@ -271,10 +276,10 @@ impl<'a> Recorder<'a> {
         Ok(())
     }
 
-    fn work(machine: &Machine, work: &Work, stream: usize) -> Result<(), EngineError> {
+    fn work(machine: &Machine, work: &Work, stream: usize, early: bool) -> Result<(), EngineError> {
         let to = &machine.streams[stream];
         match work {
-            Work::Kernel(kernel, shape, args) => kernel.launch(*shape, args, to),
+            Work::Kernel(kernel, shape, args) => kernel.launch(*shape, args, early, to),
             Work::Gemm(gemm, at) => machine.gemms.run(gemm, at, &machine.workspaces[stream], to),
         }
     }
@@ -285,7 +290,7 @@ impl<'a> Recorder<'a> {
         for node in place.waits {
             stream.after(&machine.events[node])?;
         }
-        Self::work(machine, work, place.stream)?;
+        Self::work(machine, work, place.stream, place.early)?;
         machine.events[place.node].record(stream)
     }
 
@@ -332,7 +337,7 @@ fn time(machine: &Machine, work: &Work) -> Result<f64, EngineError> {
     const REPEAT: usize = 20;
     let stream = &machine.streams[0];
     stream.begin_capture()?;
-    let captured = (0..REPEAT).try_for_each(|_| Recorder::work(machine, work, 0));
+    let captured = (0..REPEAT).try_for_each(|_| Recorder::work(machine, work, 0, true));
     let graph = stream.end_capture();
     captured?;
     let graph = graph?;

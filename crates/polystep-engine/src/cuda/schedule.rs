@@ -47,6 +47,8 @@ pub(super) struct Placement {
     pub(super) stream: usize,
     /// Nodes on other streams to wait for.
     pub(super) waits: Vec<usize>,
+    /// Follows a launch of its own stream and no other: it may start before that one has ended.
+    pub(super) early: bool,
 }
 
 /// Streams of the critical path.
@@ -122,11 +124,12 @@ impl Schedule {
 
     fn put(&mut self, stream: usize, before: Vec<usize>) -> Placement {
         let waits = self.wait(stream, before);
+        let early = waits.is_empty() && self.last[stream] > 0 && !self.joined;
         let node = self.nodes.len();
         self.clocks[stream][stream] = node + 1;
         self.nodes.push(Node { stream, clock: self.clocks[stream].clone() });
         self.last[stream] = node;
-        Placement { node, stream, waits }
+        Placement { node, stream, waits, early }
     }
 
     fn touch(&mut self, nodes: &[usize], reads: &[Res], writes: &[Res]) {
@@ -174,14 +177,14 @@ mod tests {
     fn a_reused_slot_waits_for_its_reader_on_a_side_stream() {
         let mut s = Schedule::new(2);
         let (a, b) = (Res::Slot(0), Res::Slot(1));
-        assert_eq!(s.place(Lane::Main, &[], &[a]), Placement { node: 1, stream: 0, waits: vec![] });
+        assert_eq!(s.place(Lane::Main, &[], &[a]), Placement { node: 1, stream: 0, waits: vec![], early: false });
         let side = s.place(Lane::Side, &[a], &[Res::Grad(0)]);
-        assert_eq!(side, Placement { node: 2, stream: 2, waits: vec![1] });
+        assert_eq!(side, Placement { node: 2, stream: 2, waits: vec![1], early: false });
         assert_eq!(s.place(Lane::Main, &[a], &[b]).waits, vec![]);
         // Overwrites what node 2 reads.
         assert_eq!(s.place(Lane::Main, &[b], &[a]).waits, vec![2]);
         // The first launch of another side stream enters through the first stream's begin.
-        assert_eq!(s.place(Lane::Side, &[], &[Res::Grad(64)]), Placement { node: 5, stream: 3, waits: vec![0] });
+        assert_eq!(s.place(Lane::Side, &[], &[Res::Grad(64)]), Placement { node: 5, stream: 3, waits: vec![0], early: false });
         // Node 2 is known to the first stream already.
         assert_eq!(s.join(), vec![5]);
         assert_eq!(s.join(), vec![]);
@@ -206,7 +209,7 @@ mod tests {
         assert_eq!(s.place(Lane::Main, &[a], &[b]).stream, 0);
         assert_eq!(s.place(Lane::Main, &[], &[c]).stream, 1);
         assert_eq!(s.place(Lane::Main, &[c], &[d]).stream, 1);
-        assert_eq!(s.place(Lane::Main, &[b, d], &[a]), Placement { node: 5, stream: 0, waits: vec![4] });
+        assert_eq!(s.place(Lane::Main, &[b, d], &[a]), Placement { node: 5, stream: 0, waits: vec![4], early: false });
     }
 
     #[test]
@@ -215,8 +218,8 @@ mod tests {
         let (a, b) = (Res::Slot(0), Res::Slot(1));
         s.place(Lane::Main, &[], &[a]);
         let both = s.place_together(2, &[a], &[b]);
-        assert_eq!(both[0], Placement { node: 2, stream: 0, waits: vec![] });
-        assert_eq!(both[1], Placement { node: 3, stream: 2, waits: vec![1] });
+        assert_eq!(both[0], Placement { node: 2, stream: 0, waits: vec![], early: true });
+        assert_eq!(both[1], Placement { node: 3, stream: 2, waits: vec![1], early: false });
         assert_eq!(s.place(Lane::Main, &[b], &[a]).waits, vec![3]);
     }
 }
