@@ -1,6 +1,6 @@
 //! ReLU and exact GELU, elementwise. The gradient is computed from x again: x is what the forward pass keeps.
 
-use super::math::normal;
+use super::math::{cumulative, density};
 use super::rows::{Per, for_blocks};
 use crate::Activation;
 
@@ -16,7 +16,7 @@ pub fn forward(kind: Activation, x: &[f32], y: &mut [f32]) {
 pub fn forward_part(kind: Activation, x: &[f32], y: &mut [f32]) {
     match kind {
         Activation::Relu => y.iter_mut().zip(x).for_each(|(y, x)| *y = x.max(0.0)),
-        Activation::Gelu => y.iter_mut().zip(x).for_each(|(y, x)| *y = x * normal(*x).0),
+        Activation::Gelu => y.iter_mut().zip(x).for_each(|(y, x)| *y = x * cumulative(*x)),
     }
 }
 
@@ -30,8 +30,7 @@ pub fn backward_part(kind: Activation, x: &[f32], d: &mut [f32]) {
     match kind {
         Activation::Relu => d.iter_mut().zip(x).for_each(|(d, x)| *d = if *x > 0.0 { *d } else { 0.0 }),
         Activation::Gelu => d.iter_mut().zip(x).for_each(|(d, x)| {
-            let (cumulative, density) = normal(*x);
-            *d *= x.mul_add(density, cumulative);
+            *d *= x.mul_add(density(*x), cumulative(*x));
         }),
     }
 }

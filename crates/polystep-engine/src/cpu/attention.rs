@@ -7,7 +7,7 @@
 
 use super::gemm::{Mat, Plus, product};
 use super::math::{LANES, exp, max, sum};
-use super::simd::Part;
+use super::simd::{Ahead, Part};
 use crate::Packed;
 use rayon::prelude::*;
 use std::cell::RefCell;
@@ -30,21 +30,38 @@ pub struct Shape<'a> {
     pub head_dim: usize,
 }
 
+/// One head of one sequence: rows of queries and of keys, columns of the head.
+#[derive(Clone, Copy)]
+struct Task {
+    q0: usize,
+    queries: usize,
+    k0: usize,
+    keys: usize,
+    head: usize,
+}
+
 impl Shape<'_> {
-    /// Calls `f(sequence's first query, queries, first key, keys, head)` for every sequence and head.
-    fn for_each(&self, f: impl Fn(usize, usize, usize, usize, usize) + Sync) {
-        let span = |cu: &[i32], s: usize| (cu[s] as usize, (cu[s + 1] - cu[s]) as usize);
-        let task = |i: usize| {
-            let (s, head) = (i / self.heads, i % self.heads);
-            let ((q, n), (k, m)) = (span(&self.queries.cu, s), span(&self.keys.cu, s));
-            f(q, n, k, m, head);
-        };
+    fn task(&self, i: usize) -> Task {
+        let (s, head) = (i / self.heads, i % self.heads);
+        let span = |cu: &[i32]| (cu[s] as usize, (cu[s + 1] - cu[s]) as usize);
+        let ((q0, queries), (k0, keys)) = (span(&self.queries.cu), span(&self.keys.cu));
+        Task { q0, queries, k0, keys, head }
+    }
+
+    /// Calls `f(task, the one after it)` for every sequence and head.
+    fn for_each(&self, f: impl Fn(Task, Task) + Sync) {
         let tasks = self.queries.sequences() * self.heads;
+        let task = |i: usize| f(self.task(i), self.task((i + 1).min(tasks - 1)));
         if tasks > 1 && self.queries.tokens() * self.heads * self.head_dim > 4096 {
             (0..tasks).into_par_iter().with_max_len(1).for_each(task);
         } else {
             (0..tasks).for_each(task);
         }
+    }
+
+    /// What a task will read of queries or keys: asked for while the task before it computes.
+    fn ahead(&self, m: Mat, side: (usize, usize), head: usize) -> Ahead {
+        m.at(side.0, head * self.head_dim).ahead(side.1, self.head_dim)
     }
 
     /// Keys that the queries up to `last` (exclusive) may see.
@@ -80,7 +97,11 @@ fn with_scores(n: usize, f: impl FnOnce(&mut [f32])) {
 /// that lives during the call, and nobody else touches `out` and `lse`.
 pub unsafe fn forward(shape: Shape, q: Mat, k: Mat, v: Mat, out: Mat, lse: Mat) {
     let (dim, scale) = (shape.head_dim, shape.scale());
-    shape.for_each(|q0, queries, k0, keys, head| {
+    shape.for_each(|task, next| {
+        let Task { q0, queries, k0, keys, head } = task;
+        let of_keys = |m| shape.ahead(m, (next.k0, next.keys), next.head);
+        let ahead = [shape.ahead(q, (next.q0, next.queries), next.head), of_keys(k)];
+        let ahead_v = [of_keys(v), Ahead::NOTHING];
         let (q, out) = (q.at(q0, head * dim), out.at(q0, head * dim));
         let (k, v) = (k.at(k0, head * dim), v.at(k0, head * dim));
         let lse = lse.at(q0, head);
@@ -92,7 +113,7 @@ pub unsafe fn forward(shape: Shape, q: Mat, k: Mat, v: Mat, out: Mat, lse: Mat) 
                 let (s, [part, over_keys, _]) = (Mat::rows(scores, pitch, 0), shape.parts(first));
                 // SAFETY: rows of this sequence and columns of this head, which belong to this task alone.
                 unsafe {
-                    product((rows, width, dim), s, Plus::Nothing, q.at(first, 0), k.t(), part, None);
+                    product((rows, width, dim), s, Plus::Nothing, q.at(first, 0), k.t(), part, None, ahead);
                 }
                 let mut factors = [0f32; BLOCK];
                 for r in 0..rows {
@@ -108,7 +129,7 @@ pub unsafe fn forward(shape: Shape, q: Mat, k: Mat, v: Mat, out: Mat, lse: Mat) 
                 }
                 // SAFETY: as above.
                 unsafe {
-                    product((rows, dim, width), out.at(first, 0), Plus::Nothing, s, v, over_keys, None);
+                    product((rows, dim, width), out.at(first, 0), Plus::Nothing, s, v, over_keys, None, ahead_v);
                     for (r, factor) in factors.iter().enumerate().take(rows) {
                         let row = std::slice::from_raw_parts_mut(out.at(first + r, 0).start, dim);
                         row.iter_mut().for_each(|x| *x *= factor);
@@ -136,7 +157,14 @@ pub struct Saved {
 /// As [`forward`]; nobody else touches `dq`, `dk` and `dv`.
 pub unsafe fn backward(shape: Shape, saved: Saved, dq: Mat, dk: Mat, dv: Mat) {
     let (dim, scale) = (shape.head_dim, shape.scale());
-    shape.for_each(|q0, queries, k0, keys, head| {
+    shape.for_each(|task, next| {
+        let Task { q0, queries, k0, keys, head } = task;
+        let of_queries = |m| shape.ahead(m, (next.q0, next.queries), next.head);
+        let of_keys = |m| shape.ahead(m, (next.k0, next.keys), next.head);
+        let ahead_scores = [of_queries(saved.q), of_keys(saved.k)];
+        let ahead_grads = [of_queries(saved.dout), of_keys(saved.v)];
+        let ahead_out = [of_queries(saved.out), Ahead::NOTHING];
+        let nothing = [Ahead::NOTHING; 2];
         let mine = |m: Mat, row| m.at(row, head * dim);
         let (q, out, dout, dq) = (mine(saved.q, q0), mine(saved.out, q0), mine(saved.dout, q0), mine(dq, q0));
         let (k, v, dk, dv) = (mine(saved.k, k0), mine(saved.v, k0), mine(dk, k0), mine(dv, k0));
@@ -163,8 +191,8 @@ pub unsafe fn backward(shape: Shape, saved: Saved, dq: Mat, dk: Mat, dv: Mat) {
                 let (q, dout) = (q.at(first, 0), dout.at(first, 0));
                 // SAFETY: as above; p and ds belong to this thread.
                 unsafe {
-                    product((rows, width, dim), pm, Plus::Nothing, q, k.t(), part, None);
-                    product((rows, width, dim), dsm, Plus::Nothing, dout, v.t(), part, None);
+                    product((rows, width, dim), pm, Plus::Nothing, q, k.t(), part, None, ahead_scores);
+                    product((rows, width, dim), dsm, Plus::Nothing, dout, v.t(), part, None, ahead_grads);
                 }
                 for r in 0..rows {
                     let seen = shape.seen(first + r + 1, keys);
@@ -187,9 +215,9 @@ pub unsafe fn backward(shape: Shape, saved: Saved, dq: Mat, dk: Mat, dv: Mat) {
                 }
                 // SAFETY: as above.
                 unsafe {
-                    product((rows, dim, width), dq.at(first, 0), Plus::Nothing, dsm, k, over_keys, None);
-                    product((width, dim, rows), dv, plus, pm.t(), dout, over_queries, None);
-                    product((width, dim, rows), dk, plus, dsm.t(), q, over_queries, None);
+                    product((rows, dim, width), dq.at(first, 0), Plus::Nothing, dsm, k, over_keys, None, ahead_out);
+                    product((width, dim, rows), dv, plus, pm.t(), dout, over_queries, None, nothing);
+                    product((width, dim, rows), dk, plus, dsm.t(), q, over_queries, None, nothing);
                 }
             }
         });

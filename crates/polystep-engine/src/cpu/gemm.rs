@@ -40,7 +40,7 @@ impl Mat {
     }
 
     /// `rows × cols` of it, to be asked for before they are needed.
-    fn ahead(self, rows: usize, cols: usize) -> Ahead {
+    pub fn ahead(self, rows: usize, cols: usize) -> Ahead {
         if self.col == 1 {
             Ahead::new(self.start, self.row, rows, cols)
         } else {
@@ -104,7 +104,7 @@ const A_ROWS: usize = 48;
 const B_COLS: usize = 256;
 
 /// `c = a·b` (m×k times k×n) on this thread, with what `plus` says; only the `part` of it that is needed. Columns of c are
-/// neighbours. `sums`, if given, receives the sum of each row of a.
+/// neighbours. `sums`, if given, receives the sum of each row of a; `ahead` is what will be read after this product.
 ///
 /// # Safety
 /// Every element of the three matrices lies in memory that lives during the call; nobody else touches c.
@@ -116,9 +116,10 @@ pub unsafe fn product(
     b: Mat,
     part: Part,
     sums: Option<&mut [f32]>,
+    ahead: [Ahead; 2],
 ) {
     // SAFETY: the same promise.
-    unsafe { product_on(Machine::here(), size, c, plus, a, b, part, sums) }
+    unsafe { product_on(Machine::here(), size, c, plus, a, b, part, sums, ahead) }
 }
 
 /// [`product`] with the tiles of another machine than the best.
@@ -131,6 +132,7 @@ unsafe fn product_on(
     b: Mat,
     part: Part,
     mut sums: Option<&mut [f32]>,
+    ahead: [Ahead; 2],
 ) {
     debug_assert!(c.col == 1);
     PACKED.with_borrow_mut(|(packed_a, packed_b)| {
@@ -174,7 +176,7 @@ unsafe fn product_on(
                                 _ => part.at(top, p),
                             },
                             ahead: if next == 0 {
-                                [Ahead::NOTHING; 2]
+                                if top == 0 { ahead } else { [Ahead::NOTHING; 2] }
                             } else {
                                 let after = p + depth;
                                 let b_rows = next.div_ceil(m.div_ceil(A_ROWS));
@@ -293,7 +295,16 @@ pub unsafe fn tall((m, n, k): (usize, usize, usize), c: Mat, plus: Plus, a: Mat,
         // SAFETY: the caller's promise; tiles of c do not meet, nor do rows of the sums, which go with the first tile of a row.
         unsafe {
             let sums = sums.filter(|_| left == 0).map(|s| std::slice::from_raw_parts_mut(s.at(top, 0).start, rows));
-            product((rows, cols, k), c.at(top, left), plus, a.at(top, 0), b.at(0, left), Part::Full, sums)
+            product(
+                (rows, cols, k),
+                c.at(top, left),
+                plus,
+                a.at(top, 0),
+                b.at(0, left),
+                Part::Full,
+                sums,
+                [Ahead::NOTHING; 2],
+            )
         };
     };
     let tasks = m.div_ceil(height) * across;
@@ -317,7 +328,7 @@ mod tests {
             let mut c = vec![0.0; m * n];
             let (to, a, b) = (Mat::rows(&mut c, n, 0), Mat::of(&a, k, 0), Mat::of(&b, n, 0));
             // SAFETY: the matrices are as large as they say.
-            unsafe { product_on(machine, (m, n, k), to, Plus::Nothing, a, b, Part::Full, None) };
+            unsafe { product_on(machine, (m, n, k), to, Plus::Nothing, a, b, Part::Full, None, [Ahead::NOTHING; 2]) };
             c
         };
         let best = on(Machine::here());
@@ -344,7 +355,18 @@ mod tests {
                 let mut c = vec![7.0; m * n];
                 let to = Mat::rows(&mut c, n, 0);
                 // SAFETY: the matrices are as large as they say.
-                unsafe { product((m, n, k), to, Plus::Nothing, Mat::of(&a, k, 0), Mat::of(&b, n, 0), part, None) };
+                unsafe {
+                    product(
+                        (m, n, k),
+                        to,
+                        Plus::Nothing,
+                        Mat::of(&a, k, 0),
+                        Mat::of(&b, n, 0),
+                        part,
+                        None,
+                        [Ahead::NOTHING; 2],
+                    )
+                };
                 for (i, j) in (0..m).flat_map(|i| (0..n).map(move |j| (i, j))) {
                     if matches!(part, Part::Lower(o) if j as isize > i as isize + o) {
                         continue;
@@ -383,7 +405,9 @@ mod tests {
                         // SAFETY: the matrices are as large as they say.
                         unsafe {
                             match how {
-                                0 => product((m, n, k), to, plus, a, b, Part::Full, Some(&mut sums)),
+                                0 => {
+                                    product((m, n, k), to, plus, a, b, Part::Full, Some(&mut sums), [Ahead::NOTHING; 2])
+                                }
                                 1 => wide((m, n, k), to, plus, a, b, &mut Buffer::default(), |_, _| ()),
                                 _ => tall((m, n, k), to, plus, a, b, Some(&mut sums)),
                             }
