@@ -169,7 +169,7 @@ impl Doctor {
         };
         let mut worst = (0.0, "");
         for ((name, a), (_, b)) in want.iter().zip(&got) {
-            let error = relative(a, b);
+            let error = relative(b, a);
             if error >= worst.0 {
                 worst = (error, name);
             }

@@ -158,3 +158,34 @@ fn a_damaged_checkpoint_is_named() {
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.contains("is damaged (its checksum does not match): remove it to resume from step"), "{said}");
 }
+
+#[test]
+fn bench_train_prints_one_json_object() {
+    let output = Command::new(env!("CARGO_BIN_EXE_polystep"))
+        .args(["bench", "train", "--device", "cpu", "--threads", "1", "--batches", "2,3", "--src", "8", "--tgt", "6"])
+        .args([
+            "--only",
+            "fixed",
+            "--rounds",
+            "3",
+            "--seconds",
+            "0.01",
+            "--warmup",
+            "0",
+            "--set",
+            "model.layers=1",
+            "--json",
+        ])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let lines = report["lines"].as_array().unwrap();
+    assert_eq!(lines.len(), 2);
+    for (line, batch) in lines.iter().zip([2.0, 3.0]) {
+        let [ms, rate, tokens] = ["ms_per_step", "examples_per_s", "tokens_per_s"].map(|k| line[k].as_f64().unwrap());
+        assert!((rate - 1e3 * batch / ms).abs() < 1e-6 * rate, "{line}");
+        assert!((tokens - 14.0 * rate).abs() < 1e-6 * tokens, "{line}");
+        assert_eq!(line["rounds"].as_array().unwrap().len(), 3);
+    }
+}
