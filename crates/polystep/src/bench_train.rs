@@ -142,7 +142,10 @@ pub fn run(args: Args) -> Result<()> {
         }
         match only {
             None | Some("real") => report.lines.push(args.real(config, device, device_name, parameters)?),
-            Some("feed") => report.lines.push(args.feed(config)?),
+            Some("feed") => {
+                *device_name = format!("no device, {} thread(s)", args.threads.count());
+                report.lines.push(args.feed(config)?);
+            }
             _ => {}
         }
     }
