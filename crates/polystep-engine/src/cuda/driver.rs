@@ -24,6 +24,8 @@ pub(super) struct Device {
     pub(super) info: Info,
     /// Largest shared memory of a block.
     pub(super) shared_limit: usize,
+    /// Whether a launch may overlap the end of the one before, also in a graph (Hopper, CUDA 12.4).
+    pub(super) overlaps: bool,
 }
 
 impl Device {
@@ -66,7 +68,8 @@ impl Device {
         let shared_limit = attribute(A::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?;
         // SAFETY: `raw` is a device of this driver; released in drop.
         let context = check("cuDevicePrimaryCtxRetain", unsafe { result::primary_ctx::retain(raw) })?;
-        let device = Device { raw, context, info, shared_limit };
+        let overlaps = info.capability.0 >= 9 && version >= 12_040;
+        let device = Device { raw, context, info, shared_limit, overlaps };
         device.enter()?;
         Ok(device)
     }

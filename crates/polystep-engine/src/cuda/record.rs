@@ -14,12 +14,14 @@ use super::machine::{Machine, SIDES, Table};
 use super::schedule::{Lane, Placement, Res, Schedule};
 use crate::{Dim, EngineError, Param, Program, Side, Slot, View};
 
+/// Label and microseconds of each launch.
+pub(super) type Times = Vec<(String, f64)>;
+
 /// What lowering is for.
 pub(super) enum Mode {
     Prepare,
     Capture(Schedule),
-    /// Label and microseconds of each launch.
-    Profile(Vec<(String, f64)>),
+    Profile(Times),
 }
 
 pub(super) enum Work {
@@ -80,7 +82,7 @@ impl<'a> Recorder<'a> {
     }
 
     /// Lowers every op, adds up what is left, ends the capture. Returns the graph (capture) or the timings (profile).
-    pub(super) fn finish(mut self) -> Result<(Option<Graph>, Vec<(String, f64)>), EngineError> {
+    pub(super) fn finish(mut self) -> Result<(Option<Graph>, Times), EngineError> {
         let ops = std::mem::take(&mut self.machine.programs[self.program].ops);
         let lowered = self.all(&ops);
         self.machine.programs[self.program].ops = ops;
@@ -279,7 +281,7 @@ impl<'a> Recorder<'a> {
     fn work(machine: &Machine, work: &Work, stream: usize, early: bool) -> Result<(), EngineError> {
         let to = &machine.streams[stream];
         match work {
-            Work::Kernel(kernel, shape, args) => kernel.launch(*shape, args, early, to),
+            Work::Kernel(kernel, shape, args) => kernel.launch(*shape, args, early && machine.device.overlaps, to),
             Work::Gemm(gemm, at) => machine.gemms.run(gemm, at, &machine.workspaces[stream], to),
         }
     }
