@@ -83,9 +83,8 @@ impl<'a> Recorder<'a> {
 
     /// Lowers every op, adds up what is left, ends the capture. Returns the graph (capture) or the timings (profile).
     pub(super) fn finish(mut self) -> Result<(Option<Graph>, Times), EngineError> {
-        let ops = std::mem::take(&mut self.machine.programs[self.program].ops);
+        let ops = self.info().ops.clone(); // lowering changes the machine, and looks at other ops of the program
         let lowered = self.all(&ops);
-        self.machine.programs[self.program].ops = ops;
         if let Mode::Capture(_) = self.mode {
             let graph = self.machine.streams[0].end_capture();
             lowered?;
