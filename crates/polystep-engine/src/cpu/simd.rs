@@ -292,7 +292,7 @@ pub enum Panels {
 }
 
 /// The largest k of one packed block.
-pub const DEPTH: usize = 256;
+pub const DEPTH: usize = 384;
 
 /// Numbers from one row of a row-major panel to the next: off a power of two, or rows would share a cache set.
 pub const PITCH: usize = DEPTH + 16;
