@@ -1,7 +1,7 @@
 //! The paper's task as a row of blocks: 16 384 consecutive proofs of the training stream each, guarded, flattened to step
 //! examples and permuted by (seed, shuffle, block).
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use polystep_core::{Guard, Purpose, Sampler, Space, SpaceError, Streams, Task};
 
@@ -24,7 +24,7 @@ pub struct Proofs {
 impl Proofs {
     /// Proofs of a task; examples with more than `longest` tokens on a side, `</s>` included, are skipped.
     pub fn new(task: &Task, seed: u64, longest: usize) -> Result<Self, LearnError> {
-        let guard = Arc::new(guard_for(&task.space, task.vars).map_err(|e| LearnError::Data(e.to_string()))?);
+        let guard = guard_for(&task.space, task.vars).map_err(|e| LearnError::Data(e.to_string()))?;
         Ok(Proofs { task: task.clone(), seed, longest, guard, block_proofs: BLOCK_PROOFS })
     }
 
@@ -40,14 +40,16 @@ impl Proofs {
     }
 }
 
-/// The standard guard, and the sets of a space that it does not know.
-fn guard_for(space: &Space, vars: usize) -> Result<Guard, SpaceError> {
-    let mut guard = Guard::standard();
-    let known = vars <= 2 && Space::named(&space.key).is_ok_and(|named| named == *space);
-    if !known {
-        guard.extend(space, vars)?;
+/// The standard guard, made once; and the sets of a space that it does not know.
+fn guard_for(space: &Space, vars: usize) -> Result<Arc<Guard>, SpaceError> {
+    static STANDARD: OnceLock<Arc<Guard>> = OnceLock::new();
+    let standard = STANDARD.get_or_init(|| Arc::new(Guard::standard()));
+    if vars <= 2 && Space::named(&space.key).is_ok_and(|named| named == *space) {
+        return Ok(Arc::clone(standard));
     }
-    Ok(guard)
+    let mut guard = Guard::clone(standard);
+    guard.extend(space, vars)?;
+    Ok(Arc::new(guard))
 }
 
 impl Source for Proofs {
