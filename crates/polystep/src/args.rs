@@ -38,10 +38,9 @@ impl SpaceArgs {
     fn base(&self) -> Result<Space> {
         let path = Path::new(&self.config);
         if path.extension().is_some_and(|e| e == "toml") {
-            let text = std::fs::read_to_string(path)
-                .map_err(|e| bad_input(format!("cannot read {}: {e}", path.display())))?;
-            return Space::from_toml(&text)
-                .map_err(|e| space_error(e, Some((&self.config, &text))));
+            let text =
+                std::fs::read_to_string(path).map_err(|e| bad_input(format!("cannot read {}: {e}", path.display())))?;
+            return Space::from_toml(&text).map_err(|e| space_error(e, Some((&self.config, &text))));
         }
         let (key, task) = match self.config.split_once('/') {
             Some((key, task)) => (key, Some(task)),
@@ -53,9 +52,7 @@ impl SpaceArgs {
             Some(task) => Ok(space.subtask(task)),
             None => {
                 let known = Subtask::ALL.map(Subtask::key).join(", ");
-                Err(bad_input(format!(
-                    "unknown sub-task `{task}` of {key}; the sub-tasks are {known}"
-                )))
+                Err(bad_input(format!("unknown sub-task `{task}` of {key}; the sub-tasks are {known}")))
             }
         }
     }
@@ -66,35 +63,15 @@ pub fn spaces(args: &SpaceArgs) -> Result<Vec<Space>> {
     if args.config != "all" {
         return Ok(vec![args.space()?]);
     }
-    KEYS.iter()
-        .map(|key| {
-            SpaceArgs {
-                config: key.to_string(),
-                ..args.clone()
-            }
-            .space()
-        })
-        .collect()
+    KEYS.iter().map(|key| SpaceArgs { config: key.to_string(), ..args.clone() }.space()).collect()
 }
 
 /// What the core says of a space, with the line of the file where there is one.
 pub fn space_error(error: SpaceError, file: Option<(&str, &str)>) -> Failure {
     match (&error, file) {
-        (
-            SpaceError::Toml {
-                message,
-                span: Some(span),
-            },
-            Some((name, text)),
-        ) => {
+        (SpaceError::Toml { message, span: Some(span) }, Some((name, text))) => {
             let line = text[..span.start.min(text.len())].matches('\n').count() + 1;
-            bad_text(
-                name,
-                text,
-                span.clone(),
-                format!("{name}, line {line}: {message}"),
-                "here",
-            )
+            bad_text(name, text, span.clone(), format!("{name}, line {line}: {message}"), "here")
         }
         (_, Some((name, _))) => bad_input(format!("{name}: {error}")),
         _ => bad_input(error),
@@ -124,10 +101,7 @@ pub struct WritingArgs {
 impl WritingArgs {
     /// The order of terms, and whether ones are written.
     pub fn style(&self) -> Style {
-        Style {
-            order: self.order.0,
-            ones: self.ones,
-        }
+        Style { order: self.order.0, ones: self.ones }
     }
 }
 
@@ -142,16 +116,12 @@ pub struct ThreadArgs {
 impl ThreadArgs {
     /// The number of threads.
     pub fn count(&self) -> usize {
-        self.threads
-            .or_else(|| std::thread::available_parallelism().ok())
-            .map_or(1, NonZeroUsize::get)
+        self.threads.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get)
     }
 
     /// A pool of that many.
     pub fn pool(&self) -> Result<rayon::ThreadPool> {
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(self.count())
-            .build();
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(self.count()).build();
         Ok(pool.context("cannot start threads")?)
     }
 }

@@ -70,21 +70,9 @@ struct Run {
 
 impl Run {
     fn new(threads: usize, run: Throughput) -> Self {
-        let Throughput {
-            proofs,
-            steps,
-            tokens,
-            elapsed,
-        } = run;
+        let Throughput { proofs, steps, tokens, elapsed } = run;
         let (seconds, steps_per_s) = (elapsed.as_secs_f64(), run.steps_per_second());
-        Run {
-            threads,
-            seconds,
-            proofs,
-            steps,
-            tokens,
-            steps_per_s,
-        }
+        Run { threads, seconds, proofs, steps, tokens, steps_per_s }
     }
 }
 
@@ -125,8 +113,7 @@ fn generate(args: GenerateArgs) -> Result<()> {
     for threads in counts {
         let mut best: Option<Run> = None;
         for _ in 0..args.repeat.max(1) {
-            let run = bench::generate(&task, args.seed, args.proofs, threads)
-                .map_err(|e| space_error(e, None))?;
+            let run = bench::generate(&task, args.seed, args.proofs, threads).map_err(|e| space_error(e, None))?;
             let run = Run::new(threads, run);
             if best.is_none_or(|b| run.steps_per_s > b.steps_per_s) {
                 best = Some(run);
@@ -144,46 +131,18 @@ fn generate(args: GenerateArgs) -> Result<()> {
         seed: args.seed,
         runs,
     };
-    if args.json {
-        say!(
-            "{}",
-            serde_json::to_string(&report).map_err(anyhow::Error::from)?
-        )
-    } else {
-        print(&report)
-    }
+    if args.json { say!("{}", serde_json::to_string(&report).map_err(anyhow::Error::from)?) } else { print(&report) }
 }
 
 fn print(report: &Report) -> Result<()> {
-    let Report {
-        config,
-        vars,
-        setting,
-        granularity,
-        notation,
-        runs,
-        ..
-    } = report;
+    let Report { config, vars, setting, granularity, notation, runs, .. } = report;
     say!(
         "{config}, {vars} variable(s), {setting}, {granularity}, {notation}: sampled, proved and tokenised in memory"
     )?;
     let rows = runs.iter().map(|run| {
         let rate = |n: u64| format!("{:.0}", n as f64 / run.seconds);
         let speed_up = format!("{:.2}", run.steps_per_s / runs[0].steps_per_s);
-        [
-            run.threads.to_string(),
-            rate(run.steps),
-            rate(run.proofs),
-            rate(run.tokens),
-            speed_up,
-        ]
+        [run.threads.to_string(), rate(run.steps), rate(run.proofs), rate(run.tokens), speed_up]
     });
-    say!(
-        "{}",
-        table(
-            0,
-            ["threads", "steps/s", "proofs/s", "tokens/s", "speed-up"],
-            rows
-        )
-    )
+    say!("{}", table(0, ["threads", "steps/s", "proofs/s", "tokens/s", "speed-up"], rows))
 }

@@ -1,7 +1,8 @@
 //! The dataset card: a README.md whose YAML front matter tells Hugging Face `datasets` where the shards are and what a row
 //! holds, and whose text says how to make the same data again.
 
-use polystep_core::Task;
+use polystep_core::space::{KEYS, Retry, Variables};
+use polystep_core::{Task, TermOrder};
 
 use crate::parquet::Written;
 
@@ -29,18 +30,9 @@ pub struct Card<'a> {
 impl Card<'_> {
     /// The whole card.
     pub fn markdown(&self, written: &Written) -> String {
-        let Card {
-            task, seed, split, ..
-        } = self;
-        let Task {
-            space,
-            vars,
-            setting,
-            granularity,
-            notation,
-            ..
-        } = task;
-        let Written { rows, bytes } = written;
+        let Card { task, seed, split, .. } = self;
+        let Task { space, vars, setting, granularity, notation, .. } = task;
+        let Written { rows, bytes, memory } = written;
         let size = size_category(*rows);
         let features = self.features();
         let (unit, flag, columns) = match self.contents {
@@ -68,8 +60,10 @@ dataset_info:
   features:
 {features}  splits:
   - name: {split}
+    num_bytes: {memory}
     num_examples: {rows}
   download_size: {bytes}
+  dataset_size: {memory}
 ---
 
 # Polynomial simplification, step by step
@@ -83,35 +77,53 @@ Nuances of Transformers' Polynomial Simplification Abilities\" (Agarwal, Aditya,
 
 Made by polystep {version}; the same command makes the same data on any machine:
 
-    polystep generate --config {key} --vars {vars} --setting {setting} --granularity {granularity} \\
-        --notation {notation} --split {split} --seed {seed} {flag} {rows} --format parquet --out PATH
+    polystep generate --config {config} --vars {vars} --setting {setting} --granularity {granularity} \\
+        --notation {notation}{choices} --split {split} --seed {seed} {flag} {rows} --format parquet --out PATH
 
 The space: {space}.
 
 {columns}",
             key = space.key,
+            config = self.config(),
+            choices = self.choices(),
             version = env!("CARGO_PKG_VERSION"),
         )
     }
 
+    /// What `--config` was: a name that this program knows, or a file.
+    fn config(&self) -> &str {
+        let key = self.task.space.key.as_str();
+        let known =
+            KEYS.iter().any(|k| key.strip_prefix(k).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')));
+        if known { key } else { "FILE.toml" }
+    }
+
+    /// The flags that are not at their defaults.
+    fn choices(&self) -> String {
+        let Task { space, style, .. } = self.task;
+        let mut flags = String::new();
+        if space.retry != Retry::default() {
+            flags += &format!(" --retry {}", format!("{:?}", space.retry).to_lowercase());
+        }
+        if space.variables != Variables::default() {
+            flags += &format!(" --variables {}", format!("{:?}", space.variables).to_lowercase());
+        }
+        if style.order != TermOrder::default() {
+            flags += &format!(" --order {}", format!("{:?}", style.order).to_lowercase());
+        }
+        if style.ones {
+            flags += " --ones";
+        }
+        flags
+    }
+
     fn features(&self) -> String {
         let plain = |names: &[(&str, &str)]| {
-            names
-                .iter()
-                .map(|(name, kind)| format!("  - name: {name}\n    dtype: {kind}\n"))
-                .collect::<String>()
+            names.iter().map(|(name, kind)| format!("  - name: {name}\n    dtype: {kind}\n")).collect::<String>()
         };
         match self.contents {
             Contents::Proofs => {
-                let strings = [
-                    "config",
-                    "vars",
-                    "setting",
-                    "granularity",
-                    "notation",
-                    "start",
-                    "end",
-                ];
+                let strings = ["config", "vars", "setting", "granularity", "notation", "start", "end"];
                 let kind = |name: &str| if name == "vars" { "uint32" } else { "string" };
                 plain(&[("id", "string"), ("seed", "uint64"), ("index", "uint64")])
                     + &plain(&strings.map(|name| (name, kind(name))))

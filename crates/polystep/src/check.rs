@@ -73,16 +73,10 @@ enum Record {
 
 /// Checks a file.
 pub fn run(args: Args) -> Result<()> {
-    let name = if args.file == "-" {
-        "standard input"
-    } else {
-        args.file.as_str()
-    };
+    let name = if args.file == "-" { "standard input" } else { args.file.as_str() };
     let reader: Box<dyn Read> = match args.file.as_str() {
         "-" => Box::new(std::io::stdin()),
-        path => Box::new(
-            std::fs::File::open(path).map_err(|e| bad_input(format!("cannot read {path}: {e}")))?,
-        ),
+        path => Box::new(std::fs::File::open(path).map_err(|e| bad_input(format!("cannot read {path}: {e}")))?),
     };
     let mut tally = Tally::default();
     let mut lines = BufReader::new(reader).lines();
@@ -92,11 +86,8 @@ pub fn run(args: Args) -> Result<()> {
         if block.is_empty() {
             break;
         }
-        let judged: Vec<Result<Option<Judged>>> = block
-            .par_iter()
-            .enumerate()
-            .map(|(i, line)| judge(line, name, first + i, &args))
-            .collect();
+        let judged: Vec<Result<Option<Judged>>> =
+            block.par_iter().enumerate().map(|(i, line)| judge(line, name, first + i, &args)).collect();
         for (i, judged) in judged.into_iter().enumerate() {
             if let Some(judged) = judged? {
                 tally.add(judged, first + i, args.failures);
@@ -110,9 +101,7 @@ pub fn run(args: Args) -> Result<()> {
     tally.print(args.json)?;
     match tally.wrong {
         0 => Ok(()),
-        n => Err(Failure::Runtime(anyhow::anyhow!(
-            "{n} of the proofs or step examples in {name} are wrong"
-        ))),
+        n => Err(Failure::Runtime(anyhow::anyhow!("{n} of the proofs or step examples in {name} are wrong"))),
     }
 }
 
@@ -135,40 +124,21 @@ fn judge(line: &str, name: &str, number: usize, args: &Args) -> Result<Option<Ju
         return Ok(None);
     }
     let record = read(line).map_err(|e| {
-        bad_input(format!(
-            "{name}, line {number}, column {}: {}",
-            e.column(),
-            plain(&e)
-        ))
+        let column = if e.column() > 0 { format!(", column {}", e.column()) } else { String::new() };
+        bad_input(format!("{name}, line {number}{column}: {}", plain(&e)))
     })?;
     let prediction = |p: &PredictionRecord| inspect::prediction(p, args.granularity, args.setting);
     Ok(Some(match record {
-        Record::Proof(proof) => Judged {
-            findings: inspect::proof(&proof),
-            kind: RecordKind::Proof,
-            any_beam_exact: false,
-        },
-        Record::Step(step) => Judged {
-            findings: prediction(&step),
-            kind: RecordKind::Step,
-            any_beam_exact: false,
-        },
+        Record::Proof(proof) => {
+            Judged { findings: inspect::proof(&proof), kind: RecordKind::Proof, any_beam_exact: false }
+        }
+        Record::Step(step) => Judged { findings: prediction(&step), kind: RecordKind::Step, any_beam_exact: false },
         Record::Prediction(record) => {
             let any_beam_exact = (0..record.beams.len()).any(|i| {
-                let one = PredictionRecord {
-                    beams: vec![record.beams[i].clone()],
-                    ..record.clone()
-                };
-                prediction(&one)
-                    .steps
-                    .iter()
-                    .all(|f| f.verdict == Verdict::Exact)
+                let one = PredictionRecord { beams: vec![record.beams[i].clone()], ..record.clone() };
+                prediction(&one).steps.iter().all(|f| f.verdict == Verdict::Exact)
             });
-            Judged {
-                findings: prediction(&record),
-                kind: RecordKind::Prediction,
-                any_beam_exact,
-            }
+            Judged { findings: prediction(&record), kind: RecordKind::Prediction, any_beam_exact }
         }
     }))
 }
@@ -184,10 +154,7 @@ fn read(line: &str) -> serde_json::Result<Record> {
     let mut step: serde_json::Map<String, serde_json::Value> = serde_json::from_str(line)?;
     step.insert("beams".into(), serde_json::Value::Array(Vec::new()));
     let mut record: PredictionRecord = serde_json::from_value(step.into())?;
-    record.beams.push(Beam {
-        output: record.target.clone(),
-        logprob: 0.0,
-    });
+    record.beams.push(Beam { output: record.target.clone(), logprob: 0.0 });
     Ok(Record::Step(record))
 }
 
@@ -207,13 +174,8 @@ struct Tally {
 
 impl Tally {
     fn add(&mut self, judged: Judged, line: usize, most: usize) {
-        let Judged {
-            findings,
-            kind,
-            any_beam_exact,
-        } = judged;
-        let right =
-            findings.broken.is_none() && findings.steps.iter().all(|f| f.verdict == Verdict::Exact);
+        let Judged { findings, kind, any_beam_exact } = judged;
+        let right = findings.broken.is_none() && findings.steps.iter().all(|f| f.verdict == Verdict::Exact);
         match kind {
             RecordKind::Proof => {
                 self.report.proofs += 1;
@@ -235,33 +197,19 @@ impl Tally {
         if let Some(sentence) = &findings.broken
             && self.failures.len() < most
         {
-            self.failures
-                .push(format!("line {line}, {}: {sentence}", findings.id));
+            self.failures.push(format!("line {line}, {}: {sentence}", findings.id));
         }
     }
 
     fn print(&mut self, json: bool) -> Result<()> {
         if json {
             for (kind, counts) in &self.counts {
-                let by_verdict = Verdict::ALL
-                    .iter()
-                    .map(|v| (v.name(), counts[*v as usize]))
-                    .collect();
+                let by_verdict = Verdict::ALL.iter().map(|v| (v.name(), counts[*v as usize])).collect();
                 self.report.steps.insert(kind.to_string(), by_verdict);
             }
-            return say!(
-                "{}",
-                serde_json::to_string(&self.report).map_err(anyhow::Error::from)?
-            );
+            return say!("{}", serde_json::to_string(&self.report).map_err(anyhow::Error::from)?);
         }
-        let Report {
-            proofs,
-            wrong_proofs,
-            step_examples,
-            predictions,
-            any_beam_exact,
-            ..
-        } = self.report;
+        let Report { proofs, wrong_proofs, step_examples, predictions, any_beam_exact, .. } = self.report;
         let mut total = Counts::default();
         let mut rows = Vec::new();
         for (kind, counts) in &self.counts {
@@ -270,22 +218,13 @@ impl Tally {
         }
         rows.push(row("all", &total));
         let [exact, same, wrong, malformed] = Verdict::ALL.map(Verdict::name);
-        say!(
-            "{}",
-            table(1, ["kind", "steps", exact, same, wrong, malformed], rows)
-        )?;
+        say!("{}", table(1, ["kind", "steps", exact, same, wrong, malformed], rows))?;
         if proofs > 0 {
             let mean = total.iter().sum::<u64>() as f64 / proofs as f64;
-            say!(
-                "{proofs} proofs, {} right, {wrong_proofs} wrong; {mean:.2} steps per proof",
-                proofs - wrong_proofs
-            )?;
+            say!("{proofs} proofs, {} right, {wrong_proofs} wrong; {mean:.2} steps per proof", proofs - wrong_proofs)?;
         }
         if step_examples > 0 {
-            say!(
-                "{step_examples} step examples, {} wrong",
-                self.wrong - wrong_proofs
-            )?;
+            say!("{step_examples} step examples, {} wrong", self.wrong - wrong_proofs)?;
         }
         if predictions > 0 {
             say!("{predictions} predictions; an exact answer among the beams of {any_beam_exact}")?;
@@ -299,25 +238,11 @@ impl Tally {
 
 fn row(name: &str, counts: &Counts) -> [String; 6] {
     let [a, b, c, d] = counts.map(|n| n.to_string());
-    [
-        name.into(),
-        counts.iter().sum::<u64>().to_string(),
-        a,
-        b,
-        c,
-        d,
-    ]
+    [name.into(), counts.iter().sum::<u64>().to_string(), a, b, c, d]
 }
 
 fn explained(line: usize, id: &str, finding: &Finding) -> String {
-    let Finding {
-        kind,
-        verdict,
-        sentence,
-        step,
-        input,
-        output,
-    } = finding;
+    let Finding { kind, verdict, sentence, step, input, output } = finding;
     format!(
         "line {line}, {id}, step {step}, {kind}: {}. {sentence}\n    from     {input}\n    written  {output}",
         verdict.name()

@@ -17,12 +17,7 @@ pub struct Args {
 pub fn run(args: Args) -> Result<()> {
     // Into memory first: clap_complete panics when a pipe closes under it.
     let mut script = Vec::new();
-    clap_complete::generate(
-        args.shell,
-        &mut crate::Cli::command(),
-        "polystep",
-        &mut script,
-    );
+    clap_complete::generate(args.shell, &mut crate::Cli::command(), "polystep", &mut script);
     let mut out = Output::create(None)?;
     std::io::Write::write_all(&mut out, &script)?;
     out.finish()

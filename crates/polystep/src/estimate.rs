@@ -82,14 +82,7 @@ pub fn run(args: Args) -> Result<()> {
             };
             let paper = size_estimate(&space.key, vars);
             if args.json {
-                let line = json(
-                    &space.key,
-                    vars,
-                    format!("{:?}", space.retry).to_lowercase(),
-                    args.seed,
-                    size,
-                    paper,
-                )?;
+                let line = json(&space.key, vars, format!("{:?}", space.retry).to_lowercase(), args.seed, size, paper)?;
                 say!("{line}")?;
             } else {
                 rows.push(row(&space.key, vars, size, paper));
@@ -98,11 +91,7 @@ pub fn run(args: Args) -> Result<()> {
     }
     if !args.json {
         let header = ["config", "vars", "equations", "paper", "endpoints", "paper"];
-        say!(
-            "Problem-space size in millions, from two draws of {} (seed {})",
-            args.draws,
-            args.seed
-        )?;
+        say!("Problem-space size in millions, from two draws of {} (seed {})", args.draws, args.seed)?;
         say!("{}", table(1, header, rows))?;
     }
     Ok(())

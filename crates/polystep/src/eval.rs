@@ -13,9 +13,7 @@ use polystep_core::{Purpose, Space, Task, token};
 use polystep_learn::decode::{BeamOptions, EngineStepper, Questions, Recursion, Stopped};
 use polystep_study::columns::{Unit, cells};
 use polystep_study::run::{BEAM, BEAM_LP1, GREEDY, RECURSIVE, VALID, keys_of_config, set_folder};
-use polystep_study::{
-    Evaluation, Inputs, Keys, Metrics, Proportion, RecursiveRecord, Scoring, Stop, evaluate,
-};
+use polystep_study::{Evaluation, Inputs, Keys, Metrics, Proportion, RecursiveRecord, Scoring, Stop, evaluate};
 use serde::Serialize;
 
 use crate::args::{ThreadArgs, WritingArgs};
@@ -90,29 +88,18 @@ pub fn run(args: Args) -> Result<()> {
 
 /// Scores predictions from anywhere: one beam is greedy, more are beam search.
 fn score_file(file: &Path, writing: &WritingArgs) -> Result<Metrics> {
-    let scoring = Scoring {
-        setting: writing.setting,
-        notation: writing.notation,
-        style: writing.style(),
-    };
+    let scoring = Scoring { setting: writing.setting, notation: writing.notation, style: writing.style() };
     let open = || polystep_study::predictions::open(file).map_err(study_failure);
     let mut widest = 0;
     for record in open()? {
         widest = widest.max(record.map_err(study_failure)?.beams.len());
     }
-    let mut inputs = Inputs {
-        greedy: Some(Box::new(open()?)),
-        ..Inputs::default()
-    };
+    let mut inputs = Inputs { greedy: Some(Box::new(open()?)), ..Inputs::default() };
     if widest > 1 {
         inputs.beam = Some(Box::new(open()?));
     }
-    let evaluation =
-        evaluate(&file.display().to_string(), 0, inputs, &scoring).map_err(study_failure)?;
-    Ok(Metrics {
-        evaluations: vec![evaluation],
-        ..Metrics::default()
-    })
+    let evaluation = evaluate(&file.display().to_string(), 0, inputs, &scoring).map_err(study_failure)?;
+    Ok(Metrics { evaluations: vec![evaluation], ..Metrics::default() })
 }
 
 fn evaluate_run(run: &Path, args: &Args) -> Result<Metrics> {
@@ -125,14 +112,9 @@ fn evaluate_run(run: &Path, args: &Args) -> Result<Metrics> {
     for task in sets {
         let folder = set_folder(run, &task.space.key, task.vars as u32);
         answer(&mut stepper, &task, &trained.task, &folder, args)?;
-        let scoring = Scoring {
-            setting: task.setting,
-            notation: task.notation,
-            style: task.style,
-        };
+        let scoring = Scoring { setting: task.setting, notation: task.notation, style: task.style };
         let inputs = Inputs::open(&folder).map_err(study_failure)?;
-        let evaluation =
-            evaluate(&task.space.key, task.vars as u32, inputs, &scoring).map_err(study_failure)?;
+        let evaluation = evaluate(&task.space.key, task.vars as u32, inputs, &scoring).map_err(study_failure)?;
         let same = |e: &Evaluation| e.config == evaluation.config && e.vars == evaluation.vars;
         match metrics.evaluations.iter_mut().find(|e| same(e)) {
             Some(old) => *old = evaluation,
@@ -157,8 +139,13 @@ fn test_sets(on: &[String], own: &Task) -> Result<Vec<Task>> {
             let (config, vars) = text
                 .rsplit_once(':')
                 .and_then(|(config, vars)| Some((config, vars.parse::<usize>().ok()?)))
-                .ok_or_else(|| bad_input(format!("--on {text}: write a configuration and a number of variables, as in large_coeff:1")))?;
-            let space = if config == own.space.key { own.space.clone() } else { Space::named(config).map_err(bad_input)? };
+                .ok_or_else(|| {
+                    bad_input(format!(
+                        "--on {text}: write a configuration and a number of variables, as in large_coeff:1"
+                    ))
+                })?;
+            let space =
+                if config == own.space.key { own.space.clone() } else { Space::named(config).map_err(bad_input)? };
             let task = Task { space, vars, ..own.clone() };
             task.validate().map_err(bad_input)?;
             Ok(task)
@@ -167,26 +154,15 @@ fn test_sets(on: &[String], own: &Task) -> Result<Vec<Task>> {
 }
 
 /// Has the model answer one test set, and writes the records.
-fn answer(
-    stepper: &mut EngineStepper,
-    task: &Task,
-    own: &Task,
-    folder: &Path,
-    args: &Args,
-) -> Result<()> {
+fn answer(stepper: &mut EngineStepper, task: &Task, own: &Task, folder: &Path, args: &Args) -> Result<()> {
     std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let questions = |purpose, most| Questions::new(task, purpose, most).map_err(bad_input);
     let proofs = args.proofs.unwrap_or(usize::MAX);
 
     let test = questions(Purpose::Test, usize::MAX)?.first_proofs(proofs);
-    timed("greedy", test.len(), || {
-        write(&folder.join(GREEDY), test.greedy(stepper)?)
-    })?;
+    timed("greedy", test.len(), || write(&folder.join(GREEDY), test.greedy(stepper)?))?;
     timed("recursive", test.len(), || {
-        let records = test
-            .recursive(stepper)?
-            .into_iter()
-            .map(|r| recursive_record(r, task));
+        let records = test.recursive(stepper)?.into_iter().map(|r| recursive_record(r, task));
         write(&folder.join(RECURSIVE), records)
     })?;
     let stale = |name: &str| match std::fs::remove_file(folder.join(name)) {
@@ -196,9 +172,7 @@ fn answer(
     if args.no_beam {
         return [BEAM, BEAM_LP1, VALID].into_iter().try_for_each(stale);
     }
-    let options = BeamOptions {
-        beam: usize::from(args.beam),
-    };
+    let options = BeamOptions { beam: usize::from(args.beam) };
     let beam = questions(Purpose::Beam, proofs.saturating_mul(5))?;
     timed("beam", beam.len(), || {
         let (headline, lp1) = beam.beam(stepper, options)?;
@@ -207,20 +181,13 @@ fn answer(
     })?;
     if task == own {
         let valid = questions(Purpose::Valid, VALID_STEPS.min(proofs.saturating_mul(5)))?;
-        timed("threshold", valid.len(), || {
-            write(&folder.join(VALID), valid.beam(stepper, options)?.0)
-        })?;
+        timed("threshold", valid.len(), || write(&folder.join(VALID), valid.beam(stepper, options)?.0))?;
     }
     Ok(())
 }
 
 fn recursive_record(recursion: Recursion, task: &Task) -> RecursiveRecord {
-    let text = |states: &[Vec<u8>]| {
-        states
-            .iter()
-            .map(|s| token::decode(s, task.notation))
-            .collect()
-    };
+    let text = |states: &[Vec<u8>]| states.iter().map(|s| token::decode(s, task.notation)).collect();
     RecursiveRecord {
         proof: recursion.proof,
         states: text(&recursion.found.states),
@@ -246,10 +213,7 @@ fn write<T: Serialize>(path: &Path, records: impl IntoIterator<Item = T>) -> Res
 fn timed(what: &str, steps: usize, work: impl FnOnce() -> Result<()>) -> Result<()> {
     let start = Instant::now();
     work()?;
-    note(format_args!(
-        "  {what:<10}{steps:>6} steps in {:.1} s",
-        start.elapsed().as_secs_f64()
-    ));
+    note(format_args!("  {what:<10}{steps:>6} steps in {:.1} s", start.elapsed().as_secs_f64()));
     Ok(())
 }
 
@@ -259,16 +223,14 @@ fn note(line: std::fmt::Arguments) {
 }
 
 fn keys_of(trained: &Trained) -> Result<Keys> {
-    let config: toml::Table =
-        toml::from_str(&trained.config.to_toml()).map_err(anyhow::Error::from)?;
+    let config: toml::Table = toml::from_str(&trained.config.to_toml()).map_err(anyhow::Error::from)?;
     Ok(keys_of_config(&config))
 }
 
 fn read_metrics(run: &Path) -> Result<Metrics> {
     let path = run.join("metrics.json");
     match std::fs::read_to_string(&path) {
-        Ok(text) => serde_json::from_str(&text)
-            .map_err(|e| bad_input(format!("{} is damaged: {e}", path.display()))),
+        Ok(text) => serde_json::from_str(&text).map_err(|e| bad_input(format!("{} is damaged: {e}", path.display()))),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Metrics::default()),
         Err(e) => Err(e.into()),
     }
@@ -283,12 +245,7 @@ fn print(metrics: &Metrics, evaluation: &Evaluation) -> Result<()> {
     let set = if evaluation.vars == 0 {
         evaluation.config.clone()
     } else {
-        format!(
-            "{}, tested on {} with {} variable(s)",
-            metrics.keys.title(),
-            evaluation.config,
-            evaluation.vars
-        )
+        format!("{}, tested on {} with {} variable(s)", metrics.keys.title(), evaluation.config, evaluation.vars)
     };
     say!("{set}")?;
     let number = |value: f64, unit: Unit| match unit {
@@ -296,44 +253,25 @@ fn print(metrics: &Metrics, evaluation: &Evaluation) -> Result<()> {
         Unit::Count => format!("{value:.0}"),
         Unit::Percent => format!("{value:.2}"),
     };
-    let rows = cells(metrics, evaluation)
-        .into_iter()
-        .filter(|c| c.ours.is_some() || c.paper.is_some())
-        .map(|cell| {
-            let unit = cell.column.unit;
-            let interval = cell
-                .interval
-                .map_or(String::new(), |(lo, hi)| format!("{lo:.1} to {hi:.1}"));
-            [
-                format!("{}: {}", cell.column.group, cell.column.heading),
-                cell.ours.map_or("-".into(), |v| number(v, unit)),
-                interval,
-                cell.symbolic.map_or(String::new(), |v| number(v, unit)),
-                cell.paper
-                    .as_ref()
-                    .map_or(String::new(), |p| p.text.to_string()),
-            ]
-        });
-    say!(
-        "{}",
-        table::table(1, ["", "ours", "95 %", "symbolic", "paper"], rows)
-    )?;
+    let rows = cells(metrics, evaluation).into_iter().filter(|c| c.ours.is_some() || c.paper.is_some()).map(|cell| {
+        let unit = cell.column.unit;
+        let interval = cell.interval.map_or(String::new(), |(lo, hi)| format!("{lo:.1} to {hi:.1}"));
+        [
+            format!("{}: {}", cell.column.group, cell.column.heading),
+            cell.ours.map_or("-".into(), |v| number(v, unit)),
+            interval,
+            cell.symbolic.map_or(String::new(), |v| number(v, unit)),
+            cell.paper.as_ref().map_or(String::new(), |p| p.text.to_string()),
+        ]
+    });
+    say!("{}", table::table(1, ["", "ours", "95 %", "symbolic", "paper"], rows))?;
     let percent = |p: &Proportion| format!("{:.2} % ({:.1} to {:.1})", p.percent, p.lo, p.hi);
     if let Some(recursive) = &evaluation.recursive {
-        say!(
-            "recursive proofs, every state right  {}",
-            percent(&recursive.recursive_exact)
-        )?;
-        say!(
-            "recursive proofs, right endpoint     {}",
-            percent(&recursive.recursive_end)
-        )?;
+        say!("recursive proofs, every state right  {}", percent(&recursive.recursive_exact))?;
+        say!("recursive proofs, right endpoint     {}", percent(&recursive.recursive_end))?;
     }
     if let Some(greedy) = &evaluation.greedy {
-        say!(
-            "malformed outputs                    {}",
-            percent(&greedy.malformed)
-        )?;
+        say!("malformed outputs                    {}", percent(&greedy.malformed))?;
     }
     Ok(())
 }

@@ -36,42 +36,19 @@ pub struct Args {
 pub fn run(args: Args) -> Result<()> {
     let trained = Trained::open(&args.run)?;
     if args.out.join("config.json").exists() {
-        return Err(bad_input(format!(
-            "{} holds a model already: choose another --out",
-            args.out.display()
-        )));
+        return Err(bad_input(format!("{} holds a model already: choose another --out", args.out.display())));
     }
     let card = card(&trained, &args.run);
-    let Trained {
-        model,
-        layout,
-        params,
-        task,
-        ..
-    } = &trained;
-    write_folder(&args.out, model, layout, params, task.notation, &card)
-        .map_err(|e| Failure::Runtime(e.into()))?;
-    say!(
-        "{}: loads with AutoModelForSeq2SeqLM.from_pretrained",
-        args.out.display()
-    )
+    let Trained { model, layout, params, task, .. } = &trained;
+    write_folder(&args.out, model, layout, params, task.notation, &card).map_err(|e| Failure::Runtime(e.into()))?;
+    say!("{}: loads with AutoModelForSeq2SeqLM.from_pretrained", args.out.display())
 }
 
 /// The model card: what it is, how it was made, what was measured, how to call it.
 fn card(trained: &Trained, run: &Path) -> String {
-    let Trained {
-        config,
-        model,
-        layout,
-        task,
-        ..
-    } = trained;
+    let Trained { config, model, layout, task, .. } = trained;
     let data = &config.data;
-    let family = if model.norm == NormOrder::Pre {
-        "mBART (pre-norm)"
-    } else {
-        "BART (post-norm)"
-    };
+    let family = if model.norm == NormOrder::Pre { "mBART (pre-norm)" } else { "BART (post-norm)" };
     let mut card = format!(
         "---\nlibrary_name: transformers\ntags: [polynomials, mathematics, step-by-step]\n---\n\n\
          # polystep: {}, {} variable(s), {}, {}, {}\n\n\
@@ -113,11 +90,7 @@ fn measured(metrics: &Metrics, card: &mut String) {
         for cell in cells(metrics, evaluation) {
             let Some(ours) = cell.ours else { continue };
             let paper = cell.paper.as_ref().map_or("", |p| p.text);
-            let _ = writeln!(
-                card,
-                "| {}: {} | {ours:.2} | {paper} |",
-                cell.column.group, cell.column.heading
-            );
+            let _ = writeln!(card, "| {}: {} | {ours:.2} | {paper} |", cell.column.group, cell.column.heading);
         }
         card.push('\n');
     }

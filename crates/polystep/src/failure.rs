@@ -5,10 +5,7 @@ use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
-use miette::{
-    Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteDiagnostic, NamedSource,
-    Report,
-};
+use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteDiagnostic, NamedSource, Report};
 
 /// Why a command stopped.
 #[derive(Debug)]
@@ -32,13 +29,7 @@ pub fn bad_input(sentence: impl Display) -> Failure {
 }
 
 /// Bad input at `span` of `text`, which the user knows as `name` (empty: an argument).
-pub fn bad_text(
-    name: &str,
-    text: &str,
-    span: std::ops::Range<usize>,
-    sentence: impl Display,
-    here: &str,
-) -> Failure {
+pub fn bad_text(name: &str, text: &str, span: std::ops::Range<usize>, sentence: impl Display, here: &str) -> Failure {
     // A blank after the text gives "something is missing at the end" a place to stand.
     let text = format!("{text} ");
     let label = LabeledSpan::at(span.start..span.end.max(span.start + 1), here);
@@ -73,22 +64,14 @@ impl Failure {
 }
 
 fn render(diagnostic: &dyn Diagnostic) -> String {
-    let has_place = diagnostic
-        .labels()
-        .is_some_and(|mut labels| labels.next().is_some());
+    let has_place = diagnostic.labels().is_some_and(|mut labels| labels.next().is_some());
     if !has_place {
         return format!("error: {diagnostic}\n");
     }
-    let theme = if io::stderr().is_terminal() {
-        GraphicalTheme::unicode()
-    } else {
-        GraphicalTheme::unicode_nocolor()
-    };
+    let theme = if io::stderr().is_terminal() { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
     let mut text = format!("error: {diagnostic}\n");
     let mut drawn = String::new();
-    let handler = GraphicalReportHandler::new_themed(theme)
-        .with_links(false)
-        .with_width(120);
+    let handler = GraphicalReportHandler::new_themed(theme).with_links(false).with_width(120);
     if handler.render_report(&mut drawn, diagnostic).is_ok() {
         // The handler's own first line repeats the sentence: keep the drawing only.
         if let Some(at) = drawn.find('╭') {
@@ -111,13 +94,8 @@ impl From<io::Error> for Failure {
 impl From<anyhow::Error> for Failure {
     fn from(error: anyhow::Error) -> Self {
         let closed = |e: &(dyn std::error::Error + 'static)| {
-            e.downcast_ref::<io::Error>()
-                .is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe)
+            e.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe)
         };
-        if error.chain().any(closed) {
-            Failure::ClosedPipe
-        } else {
-            Failure::Runtime(error)
-        }
+        if error.chain().any(closed) { Failure::ClosedPipe } else { Failure::Runtime(error) }
     }
 }

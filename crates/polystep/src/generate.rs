@@ -10,7 +10,7 @@ use anyhow::Context;
 use clap::{Args as ClapArgs, ValueEnum};
 use polystep_core::sets::{BEAM_STEPS, FixedSet, SEED};
 use polystep_core::space::KEYS;
-use polystep_core::{Guard, ProofRecord, Purpose, Sampler, Setting, StepKind, Task};
+use polystep_core::{Guard, Polynomials, ProofRecord, Purpose, Sampler, Setting, StepKind, Task};
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -24,6 +24,8 @@ use crate::progress::Progress;
 
 /// Proofs per block: enough to keep the threads busy, few enough to stop quickly.
 const BLOCK: u64 = 4096;
+/// Draws that must not all be guarded.
+const GUARD_TRIALS: u64 = 1000;
 /// Proofs that a thread takes at once.
 const CHUNK: u64 = 64;
 
@@ -121,11 +123,7 @@ pub fn run(args: Args) -> Result<()> {
         (.., Purpose::Beam) => Amount::Steps(BEAM_STEPS as u64),
         _ => Amount::Proofs(1000),
     };
-    let seed = args.seed.unwrap_or(if FixedSet::of(purpose).is_some() {
-        SEED
-    } else {
-        1
-    });
+    let seed = args.seed.unwrap_or(if FixedSet::of(purpose).is_some() { SEED } else { 1 });
     let writing = &args.writing;
     let task = Task {
         space: args.space.space()?,
@@ -135,13 +133,18 @@ pub fn run(args: Args) -> Result<()> {
         notation: writing.notation,
         style: writing.style(),
     };
-    interrupt::listen();
     let generator = Generator::new(task, seed, purpose, &args.threads)?;
+    interrupt::listen();
     match (args.format, args.out) {
         (Format::Jsonl, out) => {
             let mut out = Output::create(out.as_deref())?;
             generator.blocks(amount, |rows| Ok(out.write_all(&jsonl(&generator, rows)?)?))?;
-            out.finish()
+            let is_file = matches!(out, Output::File(..));
+            out.finish()?;
+            if is_file {
+                generator.tell_redrawn();
+            }
+            Ok(())
         }
         (Format::Parquet, Some(path)) => {
             let (Amount::Proofs(rows) | Amount::Steps(rows)) = amount;
@@ -154,13 +157,10 @@ pub fn run(args: Args) -> Result<()> {
                 Amount::Proofs(_) => Contents::Proofs,
                 Amount::Steps(_) => Contents::Steps,
             };
-            let card = Card {
-                task: &generator.task,
-                seed,
-                split: purpose.name(),
-                contents,
-            };
-            shards.finish(|written| card.markdown(&written))
+            let card = Card { task: &generator.task, seed, split: purpose.name(), contents };
+            shards.finish(|written| card.markdown(&written))?;
+            generator.tell_redrawn();
+            Ok(())
         }
         (Format::Parquet, None) => Err(bad_input("--format parquet needs a folder: --out PATH")),
     }
@@ -191,19 +191,15 @@ impl Generator {
         let guarded = purpose == Purpose::Train && task.setting != Setting::Arithmetic;
         let guard = match guarded.then(|| pool.install(Guard::standard)) {
             Some(mut guard) if !KEYS.contains(&task.space.key.as_str()) => {
-                guard
-                    .extend(&task.space, task.vars)
-                    .map_err(|e| space_error(e, None))?;
+                guard.extend(&task.space, task.vars).map_err(|e| space_error(e, None))?;
                 Some(guard)
             }
             guard => guard,
         };
-        Ok(Generator {
-            task,
-            pool,
-            samplers,
-            guard,
-        })
+        if let Some(guard) = &guard {
+            refuse_if_all_guarded(&task, seed, purpose, guard)?;
+        }
+        Ok(Generator { task, pool, samplers, guard })
     }
 
     /// Calls `write` with one block of rows after the other.
@@ -238,22 +234,49 @@ impl Generator {
             .map(|start| start..(start + CHUNK).min(indices.end))
             .collect();
         self.pool.install(|| {
-            let made: Vec<Vec<ProofRecord>> = chunks
-                .into_par_iter()
-                .map(|chunk| self.chunk(chunk))
-                .collect();
+            let made: Vec<Vec<ProofRecord>> = chunks.into_par_iter().map(|chunk| self.chunk(chunk)).collect();
             made.into_iter().flatten().collect()
         })
+    }
+
+    /// Says how much the guard has refused: it shifts the training data away from the smallest polynomials.
+    fn tell_redrawn(&self) {
+        let samplers = self.samplers.iter().map(|s| s.lock().unwrap_or_else(PoisonError::into_inner));
+        let (rejected, drawn) = samplers.fold((0, 0), |(r, d), s| (r + s.rejected(), d + s.drawn()));
+        if self.guard.is_some() {
+            let share = 100.0 * rejected as f64 / drawn.max(1) as f64;
+            // A closed standard error must not fail a run that is finished.
+            let _ = writeln!(
+                std::io::stderr(),
+                "the guard drew {rejected} of {drawn} polynomials again ({share:.1} %): their endpoints are in a fixed set"
+            );
+        }
     }
 
     fn chunk(&self, indices: Range<u64>) -> Vec<ProofRecord> {
         // Each thread has its own sampler, so the lock is always free.
         let mine = &self.samplers[rayon::current_thread_index().unwrap_or(0)];
         let mut sampler = mine.lock().unwrap_or_else(PoisonError::into_inner);
-        indices
-            .map(|index| sampler.record(index, self.guard.as_ref()))
-            .collect()
+        indices.map(|index| sampler.record(index, self.guard.as_ref())).collect()
     }
+}
+
+/// A space so small that its fixed sets hold all of it leaves nothing to train on: drawing again would never end.
+fn refuse_if_all_guarded(task: &Task, seed: u64, purpose: Purpose, guard: &Guard) -> Result<()> {
+    let polynomials = Polynomials::new(&task.space, task.vars, task.style, seed, purpose);
+    let mut polynomials = polynomials.map_err(|e| space_error(e, None))?;
+    let mut free = |index| {
+        polynomials.draw(index);
+        !guard.contains(polynomials.endpoint_fingerprint())
+    };
+    if (0..GUARD_TRIALS).any(&mut free) {
+        return Ok(());
+    }
+    Err(bad_input(format!(
+        "{} is too small to train on: all endpoints of {GUARD_TRIALS} draws are in its valid, test or beam set; \
+         widen its caps, or take --split test",
+        task.space.key
+    )))
 }
 
 impl Rows {
@@ -269,22 +292,16 @@ impl Rows {
 fn steps_of(proofs: Vec<ProofRecord>, most: u64) -> Vec<StepExample> {
     let steps = proofs.into_iter().flat_map(|proof| {
         let id = proof.id;
-        proof
-            .steps
-            .into_iter()
-            .enumerate()
-            .map(move |(step, s)| StepExample {
-                proof: id.clone(),
-                step,
-                kind: s.kind,
-                input: s.input,
-                target: s.target,
-                next: s.next,
-            })
+        proof.steps.into_iter().enumerate().map(move |(step, s)| StepExample {
+            proof: id.clone(),
+            step,
+            kind: s.kind,
+            input: s.input,
+            target: s.target,
+            next: s.next,
+        })
     });
-    steps
-        .take(usize::try_from(most).unwrap_or(usize::MAX))
-        .collect()
+    steps.take(usize::try_from(most).unwrap_or(usize::MAX)).collect()
 }
 
 /// A block as lines of JSON, made by all threads.
@@ -298,10 +315,7 @@ fn jsonl(generator: &Generator, rows: Rows) -> Result<Vec<u8>> {
         Ok(bytes)
     }
     let parts: Vec<Vec<u8>> = generator.pool.install(|| match &rows {
-        Rows::Proofs(proofs) => proofs
-            .par_chunks(CHUNK as usize)
-            .map(lines)
-            .collect::<anyhow::Result<_>>(),
+        Rows::Proofs(proofs) => proofs.par_chunks(CHUNK as usize).map(lines).collect::<anyhow::Result<_>>(),
         Rows::Steps(steps) => steps.par_chunks(CHUNK as usize).map(lines).collect(),
     })?;
     Ok(parts.concat())

@@ -4,8 +4,8 @@
 
 use polystep_core::judge::untagged;
 use polystep_core::{
-    Granularity, Line, Notation, NotationError, PredictionRecord, Proof, ProofRecord, Setting,
-    State, StepKind, Style, Verdict, check_step, judge, judge_text, next_step, notation, token,
+    Granularity, Line, Notation, NotationError, PredictionRecord, Proof, ProofRecord, Setting, State, StepKind, Style,
+    Verdict, check_step, judge, judge_text, next_step, notation, token,
 };
 
 /// What was found out about one step.
@@ -47,69 +47,31 @@ struct Reading {
 
 /// Judges every step of a proof, and the chain.
 pub fn proof(record: &ProofRecord) -> Findings {
-    let ProofRecord {
-        setting,
-        granularity,
-        notation,
-        style,
-        ..
-    } = *record;
-    let reading = Reading {
-        setting,
-        granularity,
-        notation,
-        style,
-    };
+    let ProofRecord { setting, granularity, notation, style, .. } = *record;
+    let reading = Reading { setting, granularity, notation, style };
     let finding = |(step, s): (usize, &polystep_core::StepRecord)| {
         let (kind, verdict, sentence) = match reading.expected(&s.input) {
             Err(sentence) => (s.kind, Verdict::Malformed, sentence),
             Ok(line) if line.kind != s.kind => (
                 line.kind,
                 Verdict::SameValue,
-                format!(
-                    "It is called {}, but a {} is expected here.",
-                    s.kind, line.kind
-                ),
+                format!("It is called {}, but a {} is expected here.", s.kind, line.kind),
             ),
             Ok(line) => {
                 let (verdict, sentence) = reading.compare(&line, &s.input, &s.target);
                 (line.kind, verdict, sentence)
             }
         };
-        Finding {
-            kind,
-            verdict,
-            sentence,
-            step,
-            input: s.input.clone(),
-            output: s.target.clone(),
-        }
+        Finding { kind, verdict, sentence, step, input: s.input.clone(), output: s.target.clone() }
     };
     let steps = record.steps.iter().enumerate().map(finding).collect();
-    Findings {
-        id: record.id.clone(),
-        steps,
-        broken: reading.broken_chain(record),
-    }
+    Findings { id: record.id.clone(), steps, broken: reading.broken_chain(record) }
 }
 
 /// Judges the best answer of a prediction against its target.
-pub fn prediction(
-    record: &PredictionRecord,
-    granularity: Option<Granularity>,
-    setting: Option<Setting>,
-) -> Findings {
-    let PredictionRecord {
-        kind,
-        input,
-        target,
-        ..
-    } = record;
-    let notation = if input.contains("INT+") {
-        Notation::Prefix
-    } else {
-        Notation::Infix
-    };
+pub fn prediction(record: &PredictionRecord, granularity: Option<Granularity>, setting: Option<Setting>) -> Findings {
+    let PredictionRecord { kind, input, target, .. } = record;
+    let notation = if input.contains("INT+") { Notation::Prefix } else { Notation::Infix };
     let setting = setting.unwrap_or_else(|| guess_setting(*kind, input, target));
     let style = Style::default();
     let output = record.beams.first().map_or("", |beam| beam.output.as_str());
@@ -119,46 +81,17 @@ pub fn prediction(
         String::new()
     } else {
         // A prediction does not say its granularity: take the one whose step leads to the target.
-        let candidates = [
-            Granularity::COARSE,
-            Granularity::FINE,
-            Granularity::FINE_COUNTED,
-        ];
+        let candidates = [Granularity::COARSE, Granularity::FINE, Granularity::FINE_COUNTED];
         let leads = |g: &Granularity| {
-            let reading = Reading {
-                setting,
-                granularity: *g,
-                notation,
-                style,
-            };
-            reading
-                .expected(input)
-                .is_ok_and(|line| token::decode(&line.target, notation) == *target)
+            let reading = Reading { setting, granularity: *g, notation, style };
+            reading.expected(input).is_ok_and(|line| token::decode(&line.target, notation) == *target)
         };
-        let granularity = granularity
-            .or_else(|| candidates.into_iter().find(leads))
-            .unwrap_or_default();
-        Reading {
-            setting,
-            granularity,
-            notation,
-            style,
-        }
-        .explain(*kind, input, target, output, verdict)
+        let granularity = granularity.or_else(|| candidates.into_iter().find(leads)).unwrap_or_default();
+        Reading { setting, granularity, notation, style }.explain(*kind, input, target, output, verdict)
     };
-    let finding = Finding {
-        kind: *kind,
-        verdict,
-        sentence,
-        step: record.step,
-        input: input.clone(),
-        output: output.into(),
-    };
-    Findings {
-        id: record.proof.clone(),
-        steps: vec![finding],
-        broken: None,
-    }
+    let finding =
+        Finding { kind: *kind, verdict, sentence, step: record.step, input: input.clone(), output: output.into() };
+    Findings { id: record.proof.clone(), steps: vec![finding], broken: None }
 }
 
 fn guess_setting(kind: StepKind, input: &str, target: &str) -> Setting {
@@ -183,15 +116,9 @@ fn verdict(judged: polystep_core::Judgement) -> Verdict {
 impl Reading {
     /// The step that is expected from this input.
     fn expected(&self, input: &str) -> Result<Line, String> {
-        let Reading {
-            setting,
-            granularity,
-            notation,
-            style,
-        } = *self;
+        let Reading { setting, granularity, notation, style } = *self;
         if setting == Setting::Arithmetic {
-            return exercise(input, notation)
-                .ok_or_else(|| format!("{input} is not a sum or product of two numbers."));
+            return exercise(input, notation).ok_or_else(|| format!("{input} is not a sum or product of two numbers."));
         }
         let tokens = token::encode(input).map_err(|e| format!("The input cannot be read: {e}."))?;
         let (state_tokens, marking) = match setting {
@@ -202,74 +129,37 @@ impl Reading {
             _ => (tokens, false),
         };
         let unreadable = |e: NotationError| format!("The input cannot be read: {e}.");
-        let (state, _) =
-            notation::parse_tokens(&state_tokens, notation, style).map_err(unreadable)?;
+        let (state, _) = notation::parse_tokens(&state_tokens, notation, style).map_err(unreadable)?;
         let finished = || "The input is already the endpoint.".to_owned();
         let proof = if setting == Setting::Endpoint {
-            Proof::of(&state, granularity, style)
-                .map_err(|e| format!("It cannot be simplified: {e}."))?
+            Proof::of(&state, granularity, style).map_err(|e| format!("It cannot be simplified: {e}."))?
         } else {
-            let step = next_step(&state, granularity, style)
-                .map_err(|e| format!("It cannot be simplified: {e}."))?;
-            Proof {
-                start: state,
-                steps: step.into_iter().collect(),
-            }
+            let step = next_step(&state, granularity, style).map_err(|e| format!("It cannot be simplified: {e}."))?;
+            Proof { start: state, steps: step.into_iter().collect() }
         };
         let lines = proof.lines(setting, notation, style);
-        let wanted = if setting == Setting::Annotated && !marking {
-            1
-        } else {
-            0
-        };
+        let wanted = if setting == Setting::Annotated && !marking { 1 } else { 0 };
         lines.into_iter().nth(wanted).ok_or_else(finished)
     }
 
     /// The verdict on `output`, and a sentence unless it is exact.
     fn compare(&self, line: &Line, input: &str, output: &str) -> (Verdict, String) {
-        let Reading {
-            setting,
-            notation,
-            style,
-            ..
-        } = *self;
+        let Reading { setting, notation, style, .. } = *self;
         let Ok(tokens) = token::encode(output) else {
-            return (
-                Verdict::Malformed,
-                "It holds something that is not part of the language.".into(),
-            );
+            return (Verdict::Malformed, "It holds something that is not part of the language.".into());
         };
-        let verdict = verdict(judge(
-            line.kind,
-            setting,
-            notation,
-            style,
-            &line.target,
-            &tokens,
-        ));
+        let verdict = verdict(judge(line.kind, setting, notation, style, &line.target, &tokens));
         if verdict == Verdict::Exact {
             return (verdict, String::new());
         }
         let target = token::decode(&line.target, notation);
-        (
-            verdict,
-            self.explain(line.kind, input, &target, output, verdict),
-        )
+        (verdict, self.explain(line.kind, input, &target, output, verdict))
     }
 
     /// What is wrong with an output, as a sentence.
-    fn explain(
-        &self,
-        kind: StepKind,
-        input: &str,
-        target: &str,
-        output: &str,
-        verdict: Verdict,
-    ) -> String {
+    fn explain(&self, kind: StepKind, input: &str, target: &str, output: &str, verdict: Verdict) -> String {
         let expected = format!("Expected {target}.");
-        if matches!(self.setting, Setting::Arithmetic | Setting::Endpoint)
-            || kind == StepKind::Markstep
-        {
+        if matches!(self.setting, Setting::Arithmetic | Setting::Endpoint) || kind == StepKind::Markstep {
             return expected;
         }
         let without_tag = |text: &str| text.rsplit('$').next().unwrap_or_default().replace('#', "");
@@ -277,13 +167,7 @@ impl Reading {
         let Some(before) = read(input) else {
             return expected;
         };
-        match check_step(
-            &before,
-            &without_tag(output),
-            self.granularity,
-            self.notation,
-            self.style,
-        ) {
+        match check_step(&before, &without_tag(output), self.granularity, self.notation, self.style) {
             Ok(check) if check.verdict == verdict => check.sentence,
             // The checker for people reads generously: what is left is a matter of writing.
             Ok(_) => format!("It is not written as the language writes it. {expected}"),
@@ -296,31 +180,19 @@ impl Reading {
         if self.setting == Setting::Arithmetic {
             return None;
         }
-        let bare = |text: &str| {
-            text.rsplit("$ ")
-                .next()
-                .unwrap_or_default()
-                .replace('#', "")
-        };
+        let bare = |text: &str| text.rsplit("$ ").next().unwrap_or_default().replace('#', "");
         let mut now = record.start.clone();
         for (i, step) in record.steps.iter().enumerate() {
             if bare(&step.input) != now {
-                return Some(format!(
-                    "Step {i} does not begin where the one before it ended, with {now}."
-                ));
+                return Some(format!("Step {i} does not begin where the one before it ended, with {now}."));
             }
             now = step.next.clone().unwrap_or_else(|| bare(&step.target));
             if step.next.is_some() && self.value_text(&step.target) != Some(now.clone()) {
-                return Some(format!(
-                    "Step {i}: `next` is not what the brackets of `target` come to."
-                ));
+                return Some(format!("Step {i}: `next` is not what the brackets of `target` come to."));
             }
         }
         if now != record.end {
-            return Some(format!(
-                "The last step ends with {now}, but the record's end is {}.",
-                record.end
-            ));
+            return Some(format!("The last step ends with {now}, but the record's end is {}.", record.end));
         }
         match notation::parse(&record.end, self.notation, self.style) {
             Ok(State::Bare(_)) => None,
@@ -341,11 +213,7 @@ fn exercise(input: &str, notation: Notation) -> Option<Line> {
     let (operator, a, b) = match notation {
         Notation::Infix => {
             let at = input.find(['+', '*'])?;
-            (
-                &input[at..=at],
-                input[..at].to_owned(),
-                input[at + 1..].to_owned(),
-            )
+            (&input[at..=at], input[..at].to_owned(), input[at + 1..].to_owned())
         }
         Notation::Prefix => {
             let (operator, rest) = input.split_once(" INT+ ")?;
@@ -362,19 +230,7 @@ fn exercise(input: &str, notation: Notation) -> Option<Line> {
     let digits = value.to_string();
     let target = match notation {
         Notation::Infix => digits,
-        Notation::Prefix => format!(
-            "INT+ {}",
-            digits
-                .chars()
-                .map(String::from)
-                .collect::<Vec<_>>()
-                .join(" ")
-        ),
+        Notation::Prefix => format!("INT+ {}", digits.chars().map(String::from).collect::<Vec<_>>().join(" ")),
     };
-    Some(Line {
-        kind,
-        input: token::encode(input).ok()?,
-        target: token::encode(&target).ok()?,
-        next: None,
-    })
+    Some(Line { kind, input: token::encode(input).ok()?, target: token::encode(&target).ok()?, next: None })
 }

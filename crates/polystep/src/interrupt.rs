@@ -20,11 +20,7 @@ pub fn listen() {
 
 /// An error once a signal has arrived; long loops ask between two blocks of work.
 pub fn check() -> Result<()> {
-    if RAISED.load(Ordering::SeqCst) {
-        Err(Failure::Interrupted)
-    } else {
-        Ok(())
-    }
+    if RAISED.load(Ordering::SeqCst) { Err(Failure::Interrupted) } else { Ok(()) }
 }
 
 /// The flag itself, for a loop that lives in a library.

@@ -121,7 +121,8 @@ fn judged(task: &Task, input: &[u8], output: &[u8]) -> Result<(&'static str, Str
     };
     let state = |tokens: &[u8]| notation::parse_tokens(&plain(tokens)?, task.notation, task.style).ok().map(|s| s.0);
     let Some(before) = state(input) else { return Ok(("malformed", "Its input cannot be read.".into())) };
-    let after = plain(output).map_or_else(|| token::decode(output, task.notation), |t| token::decode(&t, task.notation));
+    let after =
+        plain(output).map_or_else(|| token::decode(output, task.notation), |t| token::decode(&t, task.notation));
     match task.setting {
         // A single shot: right if it is the endpoint.
         Setting::Endpoint => {
@@ -134,7 +135,8 @@ fn judged(task: &Task, input: &[u8], output: &[u8]) -> Result<(&'static str, Str
             let proof = Proof::of(&before, task.granularity, task.style).map_err(bad_input)?;
             let expected = proof.lines(task.setting, task.notation, task.style);
             let right = expected.iter().find(|l| l.input == input).is_some_and(|l| l.target == output);
-            let sentence = if right { "Right: this is what the proof says." } else { "This is not what the proof says next." };
+            let sentence =
+                if right { "Right: this is what the proof says." } else { "This is not what the proof says next." };
             Ok((if right { Verdict::Exact.name() } else { Verdict::WrongValue.name() }, sentence.into()))
         }
         _ => {

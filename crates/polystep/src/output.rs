@@ -24,23 +24,14 @@ impl Output {
         match path {
             Some(path) if path != Path::new("-") => {
                 if path.is_dir() {
-                    return Err(bad_input(format!(
-                        "{} is a folder: give a file name",
-                        path.display()
-                    )));
+                    return Err(bad_input(format!("{} is a folder: give a file name", path.display())));
                 }
                 let file = temporary(path, 0o666)?
                     .tempfile_in(folder(path)?)
                     .with_context(|| format!("cannot write beside {}", path.display()))?;
-                Ok(Output::File(
-                    BufWriter::with_capacity(1 << 18, file),
-                    path.to_path_buf(),
-                ))
+                Ok(Output::File(BufWriter::with_capacity(1 << 18, file), path.to_path_buf()))
             }
-            _ => Ok(Output::Stdout(BufWriter::with_capacity(
-                1 << 16,
-                io::stdout(),
-            ))),
+            _ => Ok(Output::Stdout(BufWriter::with_capacity(1 << 16, io::stdout()))),
         }
     }
 
@@ -51,8 +42,7 @@ impl Output {
             Output::File(out, path) => {
                 let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
                 file.as_file().sync_all()?;
-                file.persist(&path)
-                    .with_context(|| format!("cannot write {}", path.display()))?;
+                file.persist(&path).with_context(|| format!("cannot write {}", path.display()))?;
                 Ok(())
             }
         }
@@ -84,10 +74,7 @@ pub struct OutputFolder {
 impl OutputFolder {
     /// A folder that will be called `path`, which must not hold anything yet.
     pub fn create(path: &Path) -> Result<Self> {
-        let taken = path.is_file()
-            || path
-                .read_dir()
-                .is_ok_and(|mut entries| entries.next().is_some());
+        let taken = path.is_file() || path.read_dir().is_ok_and(|mut entries| entries.next().is_some());
         if taken {
             return Err(bad_input(format!(
                 "{} exists and is not an empty folder: choose another name",
@@ -97,10 +84,7 @@ impl OutputFolder {
         let temporary = temporary(path, 0o777)?
             .tempdir_in(folder(path)?)
             .with_context(|| format!("cannot write beside {}", path.display()))?;
-        Ok(OutputFolder {
-            temporary,
-            path: path.to_path_buf(),
-        })
+        Ok(OutputFolder { temporary, path: path.to_path_buf() })
     }
 
     /// A new file inside, folders on the way included.
@@ -127,14 +111,7 @@ fn folder(path: &Path) -> Result<&Path> {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),
     };
-    if parent.is_dir() {
-        Ok(parent)
-    } else {
-        Err(bad_input(format!(
-            "there is no folder {}",
-            parent.display()
-        )))
-    }
+    if parent.is_dir() { Ok(parent) } else { Err(bad_input(format!("there is no folder {}", parent.display()))) }
 }
 
 /// A temporary name beside `path`; of `mode` the user's umask takes its part, as for any other new file.

@@ -13,14 +13,8 @@ pub struct SizeEstimate {
 pub fn size_estimate(config: &str, vars: usize) -> Option<SizeEstimate> {
     let table = include_str!("../../../paper/colide.csv");
     let vars = vars.to_string();
-    let row = table
-        .lines()
-        .map(|line| line.split(',').collect::<Vec<_>>())
-        .find(|r| r[0] == vars && r[1] == config)?;
-    Some(SizeEstimate {
-        equations: row[2].parse().ok()?,
-        endpoints: row[3].parse().ok()?,
-    })
+    let row = table.lines().map(|line| line.split(',').collect::<Vec<_>>()).find(|r| r[0] == vars && r[1] == config)?;
+    Some(SizeEstimate { equations: row[2].parse().ok()?, endpoints: row[3].parse().ok()? })
 }
 
 #[cfg(test)]
@@ -30,14 +24,8 @@ mod tests {
 
     #[test]
     fn every_space_of_the_paper_has_its_size() {
-        assert!(
-            KEYS.iter()
-                .all(|key| size_estimate(key, 1).is_some() && size_estimate(key, 2).is_some())
-        );
-        let terms = SizeEstimate {
-            equations: 1.73e9,
-            endpoints: 801e6,
-        };
+        assert!(KEYS.iter().all(|key| size_estimate(key, 1).is_some() && size_estimate(key, 2).is_some()));
+        let terms = SizeEstimate { equations: 1.73e9, endpoints: 801e6 };
         assert_eq!(size_estimate("medium_terms", 2), Some(terms));
         assert_eq!(size_estimate("medium_terms", 3), None);
     }

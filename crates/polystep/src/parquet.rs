@@ -6,9 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
-use arrow_array::builder::{
-    ListBuilder, StringBuilder, StructBuilder, UInt32Builder, UInt64Builder,
-};
+use arrow_array::builder::{ListBuilder, StringBuilder, StructBuilder, UInt32Builder, UInt64Builder};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Fields, Schema};
 use parquet::arrow::ArrowWriter;
@@ -32,33 +30,24 @@ pub struct Shards {
     written: u64,
     open: Option<ArrowWriter<File>>,
     bytes: u64,
+    memory: u64,
 }
 
 impl Shards {
     /// `rows` rows in shards of `rows_per_shard`, in a folder that will be called `path`.
     pub fn create(path: &Path, split: &str, rows: u64, rows_per_shard: u64) -> Result<Self> {
         let folder = OutputFolder::create(path)?;
-        Ok(Shards {
-            folder,
-            split: split.into(),
-            rows,
-            rows_per_shard,
-            written: 0,
-            open: None,
-            bytes: 0,
-        })
+        Ok(Shards { folder, split: split.into(), rows, rows_per_shard, written: 0, open: None, bytes: 0, memory: 0 })
     }
 
     /// Appends rows, cutting them at the borders of shards.
     pub fn write(&mut self, mut batch: RecordBatch) -> Result<()> {
+        self.memory += batch.get_array_memory_size() as u64;
         while batch.num_rows() > 0 {
             let room = self.rows_per_shard - self.written % self.rows_per_shard;
-            let n =
-                usize::try_from(room).map_or(batch.num_rows(), |room| room.min(batch.num_rows()));
+            let n = usize::try_from(room).map_or(batch.num_rows(), |room| room.min(batch.num_rows()));
             let rest = batch.slice(n, batch.num_rows() - n);
-            self.shard(&batch)?
-                .write(&batch.slice(0, n))
-                .context("cannot write the shard")?;
+            self.shard(&batch)?.write(&batch.slice(0, n)).context("cannot write the shard")?;
             self.written += n as u64;
             if self.written.is_multiple_of(self.rows_per_shard) {
                 self.close()?;
@@ -71,35 +60,24 @@ impl Shards {
     /// Closes the last shard, adds the card and gives the folder its name.
     pub fn finish(mut self, card: impl FnOnce(Written) -> String) -> Result<()> {
         self.close()?;
-        let card = card(Written {
-            rows: self.written,
-            bytes: self.bytes,
-        });
+        let card = card(Written { rows: self.written, bytes: self.bytes, memory: self.memory });
         std::io::Write::write_all(&mut self.folder.file("README.md")?, card.as_bytes())?;
         self.folder.finish()
     }
 
     fn shard(&mut self, batch: &RecordBatch) -> Result<&mut ArrowWriter<File>> {
         if self.open.is_none() {
-            let (i, n) = (
-                self.written / self.rows_per_shard,
-                self.rows.div_ceil(self.rows_per_shard),
-            );
-            let file = self
-                .folder
-                .file(&format!("data/{}-{i:05}-of-{n:05}.parquet", self.split))?;
+            let (i, n) = (self.written / self.rows_per_shard, self.rows.div_ceil(self.rows_per_shard));
+            let file = self.folder.file(&format!("data/{}-{i:05}-of-{n:05}.parquet", self.split))?;
             let properties = WriterProperties::builder()
                 .set_compression(Compression::ZSTD(ZstdLevel::default()))
                 .set_max_row_group_row_count(Some(ROW_GROUP))
                 .build();
-            let writer = ArrowWriter::try_new(file, batch.schema(), Some(properties))
-                .context("cannot begin a shard")?;
+            let writer =
+                ArrowWriter::try_new(file, batch.schema(), Some(properties)).context("cannot begin a shard")?;
             self.open = Some(writer);
         }
-        self.open
-            .as_mut()
-            .context("no shard is open")
-            .map_err(Into::into)
+        self.open.as_mut().context("no shard is open").map_err(Into::into)
     }
 
     fn close(&mut self) -> Result<()> {
@@ -118,36 +96,22 @@ pub struct Written {
     pub rows: u64,
     /// Bytes of all shards.
     pub bytes: u64,
+    /// Bytes of the rows in memory.
+    pub memory: u64,
 }
 
 /// Proofs as rows.
 pub fn proof_batch(proofs: &[ProofRecord]) -> Result<RecordBatch> {
-    let step_fields: Fields = vec![
-        text("kind"),
-        text("input"),
-        text("target"),
-        Field::new("next", DataType::Utf8, true),
-    ]
-    .into();
-    let columns = (0..4)
-        .map(|_| Box::new(StringBuilder::new()) as _)
-        .collect();
+    let step_fields: Fields =
+        vec![text("kind"), text("input"), text("target"), Field::new("next", DataType::Utf8, true)].into();
+    let columns = (0..4).map(|_| Box::new(StringBuilder::new()) as _).collect();
     let item = Field::new("item", DataType::Struct(step_fields.clone()), false);
-    let mut steps =
-        ListBuilder::new(StructBuilder::new(step_fields, columns)).with_field(item.clone());
+    let mut steps = ListBuilder::new(StructBuilder::new(step_fields, columns)).with_field(item.clone());
     for proof in proofs {
         for step in &proof.steps {
-            let row = [
-                Some(step.kind.name()),
-                Some(&*step.input),
-                Some(&*step.target),
-                step.next.as_deref(),
-            ];
+            let row = [Some(step.kind.name()), Some(&*step.input), Some(&*step.target), step.next.as_deref()];
             for (column, value) in row.into_iter().enumerate() {
-                let builder = steps
-                    .values()
-                    .field_builder::<StringBuilder>(column)
-                    .context("a column of text")?;
+                let builder = steps.values().field_builder::<StringBuilder>(column).context("a column of text")?;
                 builder.append_option(value);
             }
             steps.values().append(true);
@@ -161,17 +125,11 @@ pub fn proof_batch(proofs: &[ProofRecord]) -> Result<RecordBatch> {
         strings("config", proofs.iter().map(|p| p.config.as_str())),
         small("vars", proofs.iter().map(|p| p.vars as u32)),
         strings("setting", proofs.iter().map(|p| p.setting.name())),
-        strings(
-            "granularity",
-            proofs.iter().map(|p| p.granularity.to_string()),
-        ),
+        strings("granularity", proofs.iter().map(|p| p.granularity.to_string())),
         strings("notation", proofs.iter().map(|p| p.notation.to_string())),
         strings("start", proofs.iter().map(|p| p.start.as_str())),
         strings("end", proofs.iter().map(|p| p.end.as_str())),
-        (
-            Field::new("steps", DataType::List(Arc::new(item)), false),
-            Arc::new(steps.finish()),
-        ),
+        (Field::new("steps", DataType::List(Arc::new(item)), false), Arc::new(steps.finish())),
     ];
     batch(columns)
 }
@@ -179,26 +137,20 @@ pub fn proof_batch(proofs: &[ProofRecord]) -> Result<RecordBatch> {
 /// Step examples as rows.
 pub fn step_batch(steps: &[StepExample]) -> Result<RecordBatch> {
     let mut next = StringBuilder::new();
-    steps
-        .iter()
-        .for_each(|s| next.append_option(s.next.as_deref()));
+    steps.iter().for_each(|s| next.append_option(s.next.as_deref()));
     batch(vec![
         strings("proof", steps.iter().map(|s| s.proof.as_str())),
         small("step", steps.iter().map(|s| s.step as u32)),
         strings("kind", steps.iter().map(|s| s.kind.name())),
         strings("input", steps.iter().map(|s| s.input.as_str())),
         strings("target", steps.iter().map(|s| s.target.as_str())),
-        (
-            Field::new("next", DataType::Utf8, true),
-            Arc::new(next.finish()),
-        ),
+        (Field::new("next", DataType::Utf8, true), Arc::new(next.finish())),
     ])
 }
 
 fn batch(columns: Vec<(Field, ArrayRef)>) -> Result<RecordBatch> {
     let (fields, arrays): (Vec<Field>, Vec<ArrayRef>) = columns.into_iter().unzip();
-    Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)
-        .context("cannot lay out rows")?)
+    Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).context("cannot lay out rows")?)
 }
 
 fn text(name: &str) -> Field {
@@ -214,17 +166,11 @@ fn strings(name: &str, values: impl Iterator<Item = impl AsRef<str>>) -> (Field,
 fn integers(name: &str, values: impl Iterator<Item = u64>) -> (Field, ArrayRef) {
     let mut builder = UInt64Builder::new();
     values.for_each(|v| builder.append_value(v));
-    (
-        Field::new(name, DataType::UInt64, false),
-        Arc::new(builder.finish()),
-    )
+    (Field::new(name, DataType::UInt64, false), Arc::new(builder.finish()))
 }
 
 fn small(name: &str, values: impl Iterator<Item = u32>) -> (Field, ArrayRef) {
     let mut builder = UInt32Builder::new();
     values.for_each(|v| builder.append_value(v));
-    (
-        Field::new(name, DataType::UInt32, false),
-        Arc::new(builder.finish()),
-    )
+    (Field::new(name, DataType::UInt32, false), Arc::new(builder.finish()))
 }

@@ -22,21 +22,13 @@ impl Progress {
     /// Progress towards `total` of `what` (a plural noun).
     pub fn new(what: &'static str, total: u64) -> Self {
         let bar = io::stderr().is_terminal().then(|| {
-            let style = ProgressStyle::with_template(
-                "{bar:30} {human_pos} of {human_len} {msg}, {per_sec:0}, {eta} left",
-            )
-            .unwrap_or_else(|_| ProgressStyle::default_bar());
+            let style =
+                ProgressStyle::with_template("{bar:30} {human_pos} of {human_len} {msg}, {per_sec:0}, {eta} left")
+                    .unwrap_or_else(|_| ProgressStyle::default_bar());
             ProgressBar::new(total).with_style(style).with_message(what)
         });
         let now = Instant::now();
-        Progress {
-            what,
-            total,
-            done: 0,
-            bar,
-            began: now,
-            said: now,
-        }
+        Progress { what, total, done: 0, bar, began: now, said: now }
     }
 
     /// `n` more are done.
@@ -48,13 +40,7 @@ impl Progress {
             self.said = Instant::now();
             let rate = self.done as f64 / self.began.elapsed().as_secs_f64();
             // A closed standard error must not end the work.
-            let _ = writeln!(
-                io::stderr(),
-                "{} of {} {}, {rate:.0} per second",
-                self.done,
-                self.total,
-                self.what
-            );
+            let _ = writeln!(io::stderr(), "{} of {} {}, {rate:.0} per second", self.done, self.total, self.what);
         }
     }
 }

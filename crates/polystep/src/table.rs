@@ -3,25 +3,15 @@
 use comfy_table::{CellAlignment, ContentArrangement, Table, TableStyle};
 
 /// A table whose first `words` columns are words and whose others are numbers.
-pub fn table<const N: usize>(
-    words: usize,
-    header: [&str; N],
-    rows: impl IntoIterator<Item = [String; N]>,
-) -> String {
+pub fn table<const N: usize>(words: usize, header: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {
     let mut table = Table::new();
-    table
-        .load_style(TableStyle::new())
-        .set_content_arrangement(ContentArrangement::Disabled);
+    table.load_style(TableStyle::new()).set_content_arrangement(ContentArrangement::Disabled);
     table.set_header(header);
     for row in rows {
         table.add_row(row);
     }
     for (i, column) in table.column_iter_mut().enumerate() {
-        column.set_cell_alignment(if i < words {
-            CellAlignment::Left
-        } else {
-            CellAlignment::Right
-        });
+        column.set_cell_alignment(if i < words { CellAlignment::Left } else { CellAlignment::Right });
         column.set_padding(if i == 0 { (0, 1) } else { (1, 1) });
     }
     table.trim_fmt()

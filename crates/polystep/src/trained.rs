@@ -47,25 +47,15 @@ impl Trained {
         let model = config.model();
         let layout = Layout::new(&model);
         let params = load_weights(&folder.model(), &layout).map_err(failure)?;
-        Ok(Trained {
-            config,
-            task,
-            model,
-            layout,
-            params,
-        })
+        Ok(Trained { config, task, model, layout, params })
     }
 
     /// The model on a device.
     pub fn stepper(&self, device: Device, threads: usize) -> Result<EngineStepper<'static>> {
         let device = device.resolve();
-        let stepper = EngineStepper::new(
-            &self.model,
-            &self.layout,
-            &self.params,
-            lanes(device),
-            |programs, limits| device.executor(programs, limits, threads),
-        );
+        let stepper = EngineStepper::new(&self.model, &self.layout, &self.params, lanes(device), |programs, limits| {
+            device.executor(programs, limits, threads)
+        });
         Ok(stepper?)
     }
 }

@@ -2,7 +2,5 @@
 
 #[test]
 fn the_command_line() {
-    trycmd::TestCases::new()
-        .case("tests/cmd/*.md")
-        .case("../../README.md");
+    trycmd::TestCases::new().case("tests/cmd/*.md").case("../../README.md");
 }

@@ -12,11 +12,8 @@ fn polystep(arguments: &str) -> Command {
 }
 
 fn entries(folder: &Path) -> Vec<String> {
-    let mut names: Vec<String> = folder
-        .read_dir()
-        .unwrap()
-        .map(|e| e.unwrap().file_name().into_string().unwrap())
-        .collect();
+    let mut names: Vec<String> =
+        folder.read_dir().unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
     names
 }
@@ -34,10 +31,7 @@ fn stopped(folder: &Path, arguments: &str, signal: &str) -> Output {
         assert!(Instant::now() < deadline, "nothing was ever written");
         std::thread::sleep(Duration::from_millis(20));
     }
-    let kill = Command::new("kill")
-        .args([signal, &child.id().to_string()])
-        .status()
-        .unwrap();
+    let kill = Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
     assert!(kill.success());
     child.wait_with_output().unwrap()
 }
@@ -46,11 +40,7 @@ fn stopped(folder: &Path, arguments: &str, signal: &str) -> Output {
 fn a_signal_leaves_no_half_file() {
     for signal in ["-TERM", "-INT"] {
         let folder = tempfile::tempdir().unwrap();
-        let output = stopped(
-            folder.path(),
-            "generate --proofs 1000000000 --out data.jsonl",
-            signal,
-        );
+        let output = stopped(folder.path(), "generate --proofs 1000000000 --out data.jsonl", signal);
         assert_eq!(output.status.code(), Some(130), "{output:?}");
         assert_eq!(entries(folder.path()), [""; 0]);
     }
@@ -59,11 +49,7 @@ fn a_signal_leaves_no_half_file() {
 #[test]
 fn a_signal_leaves_no_half_folder() {
     let folder = tempfile::tempdir().unwrap();
-    let output = stopped(
-        folder.path(),
-        "generate --proofs 1000000000 --format parquet --out data",
-        "-TERM",
-    );
+    let output = stopped(folder.path(), "generate --proofs 1000000000 --format parquet --out data", "-TERM");
     assert_eq!(output.status.code(), Some(130), "{output:?}");
     assert_eq!(entries(folder.path()), [""; 0]);
 }
@@ -77,57 +63,29 @@ fn a_full_disk_leaves_no_half_file() {
             "trap '' XFSZ; ulimit -f 16; exec {} generate --proofs 20000 {arguments}",
             env!("CARGO_BIN_EXE_polystep")
         );
-        let output = Command::new("bash")
-            .args(["-c", &script])
-            .current_dir(folder.path())
-            .output()
-            .unwrap();
+        let output = Command::new("bash").args(["-c", &script]).current_dir(folder.path()).output().unwrap();
         assert_eq!(output.status.code(), Some(1), "{output:?}");
-        assert!(
-            String::from_utf8_lossy(&output.stderr).starts_with("error: "),
-            "{output:?}"
-        );
+        assert!(String::from_utf8_lossy(&output.stderr).starts_with("error: "), "{output:?}");
         assert_eq!(entries(folder.path()), [""; 0]);
     }
 }
 
 #[test]
 fn a_full_standard_output_is_a_failure() {
-    let full = std::fs::OpenOptions::new()
-        .write(true)
-        .open("/dev/full")
-        .unwrap();
-    let status = polystep("generate --proofs 10")
-        .stdout(full)
-        .stderr(Stdio::null())
-        .status()
-        .unwrap();
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let status = polystep("generate --proofs 10").stdout(full).stderr(Stdio::null()).status().unwrap();
     assert_eq!(status.code(), Some(1));
 }
 
 #[test]
 fn a_closed_pipe_is_not_an_error() {
-    for arguments in [
-        "generate --proofs 1000000000",
-        "generate --steps 1000000000 --notation prefix",
-    ] {
-        let mut child = polystep(arguments)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+    for arguments in ["generate --proofs 1000000000", "generate --steps 1000000000 --notation prefix"] {
+        let mut child = polystep(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap())
-            .read_line(&mut line)
-            .unwrap();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         assert!(line.starts_with('{') && line.ends_with("}\n"), "{line}");
         let mut said = String::new();
-        child
-            .stderr
-            .take()
-            .unwrap()
-            .read_to_string(&mut said)
-            .unwrap();
+        child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
         assert_eq!((child.wait().unwrap().code(), said.as_str()), (Some(0), ""));
     }
 }
@@ -145,21 +103,13 @@ fn the_same_seed_gives_the_same_data_at_any_number_of_threads() {
         };
         let alone = run(1);
         assert_eq!(alone.iter().filter(|&&b| b == b'\n').count(), 5000);
-        assert!(
-            alone == run(2) && alone == run(5),
-            "{setting}: the data depends on the number of threads"
-        );
+        assert!(alone == run(2) && alone == run(5), "{setting}: the data depends on the number of threads");
     }
 }
 
 #[test]
 fn a_longer_run_begins_like_a_shorter_one() {
-    let run = |steps| {
-        polystep(&format!("generate --steps {steps} --granularity fine"))
-            .output()
-            .unwrap()
-            .stdout
-    };
+    let run = |steps| polystep(&format!("generate --steps {steps} --granularity fine")).output().unwrap().stdout;
     let (short, long) = (run(1000), run(30_000));
     assert_eq!(short.iter().filter(|&&b| b == b'\n').count(), 1000);
     assert!(long.starts_with(&short));
