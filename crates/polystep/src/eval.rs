@@ -69,11 +69,32 @@ pub struct Args {
     threads: ThreadArgs,
 }
 
+/// What to decode, and where.
+pub struct Options {
+    /// Test sets, as config:vars; the run's own if empty.
+    pub on: Vec<String>,
+    /// Where to compute.
+    pub device: Device,
+    /// Width of the beam search; none leaves it out.
+    pub beam: Option<u8>,
+    /// Only the first proofs.
+    pub proofs: Option<usize>,
+    /// Threads of the CPU.
+    pub threads: usize,
+}
+
 /// Evaluates.
 pub fn run(args: Args) -> Result<()> {
+    let options = Options {
+        on: args.on,
+        device: args.device,
+        beam: (!args.no_beam).then_some(args.beam),
+        proofs: args.proofs,
+        threads: args.threads.count(),
+    };
     let metrics = match (&args.predictions, &args.run) {
         (Some(file), _) => score_file(file, &args.writing)?,
-        (None, Some(run)) => evaluate_run(run, &args)?,
+        (None, Some(run)) => evaluate_run(run, &options)?,
         (None, None) => return Err(bad_input("give the folder of a run, or --predictions FILE")),
     };
     if args.json {
@@ -102,16 +123,17 @@ fn score_file(file: &Path, writing: &WritingArgs) -> Result<Metrics> {
     Ok(Metrics { evaluations: vec![evaluation], ..Metrics::default() })
 }
 
-fn evaluate_run(run: &Path, args: &Args) -> Result<Metrics> {
+/// Has the model of a run answer the test sets, scores the answers, and adds them to the run's metrics.json.
+pub fn evaluate_run(run: &Path, options: &Options) -> Result<Metrics> {
     let trained = Trained::open(run)?;
-    let sets = test_sets(&args.on, &trained.task)?;
-    let mut stepper = trained.stepper(args.device, args.threads.count())?;
+    let sets = test_sets(&options.on, &trained.task)?;
+    let mut stepper = trained.stepper(options.device, options.threads)?;
     note(format_args!("{} on {}", run.display(), stepper.device()));
     let mut metrics = read_metrics(run)?;
     metrics.keys = keys_of(&trained)?;
     for task in sets {
         let folder = set_folder(run, &task.space.key, task.vars as u32);
-        answer(&mut stepper, &task, &trained.task, &folder, args)?;
+        answer(&mut stepper, &task, &trained.task, &folder, options)?;
         let scoring = Scoring { setting: task.setting, notation: task.notation, style: task.style };
         let inputs = Inputs::open(&folder).map_err(study_failure)?;
         let evaluation = evaluate(&task.space.key, task.vars as u32, inputs, &scoring).map_err(study_failure)?;
@@ -154,10 +176,10 @@ fn test_sets(on: &[String], own: &Task) -> Result<Vec<Task>> {
 }
 
 /// Has the model answer one test set, and writes the records.
-fn answer(stepper: &mut EngineStepper, task: &Task, own: &Task, folder: &Path, args: &Args) -> Result<()> {
+fn answer(stepper: &mut EngineStepper, task: &Task, own: &Task, folder: &Path, options: &Options) -> Result<()> {
     std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let questions = |purpose, most| Questions::new(task, purpose, most).map_err(bad_input);
-    let proofs = args.proofs.unwrap_or(usize::MAX);
+    let proofs = options.proofs.unwrap_or(usize::MAX);
 
     let test = questions(Purpose::Test, usize::MAX)?.first_proofs(proofs);
     timed("greedy", test.len(), || write(&folder.join(GREEDY), test.greedy(stepper)?))?;
@@ -169,19 +191,19 @@ fn answer(stepper: &mut EngineStepper, task: &Task, own: &Task, folder: &Path, a
         Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(Failure::from(e)),
         _ => Ok(()),
     };
-    if args.no_beam {
+    let Some(width) = options.beam else {
         return [BEAM, BEAM_LP1, VALID].into_iter().try_for_each(stale);
-    }
-    let options = BeamOptions { beam: usize::from(args.beam) };
+    };
+    let search = BeamOptions { beam: usize::from(width) };
     let beam = questions(Purpose::Beam, proofs.saturating_mul(5))?;
     timed("beam", beam.len(), || {
-        let (headline, lp1) = beam.beam(stepper, options)?;
+        let (headline, lp1) = beam.beam(stepper, search)?;
         write(&folder.join(BEAM), headline)?;
         write(&folder.join(BEAM_LP1), lp1)
     })?;
     if task == own {
         let valid = questions(Purpose::Valid, VALID_STEPS.min(proofs.saturating_mul(5)))?;
-        timed("threshold", valid.len(), || write(&folder.join(VALID), valid.beam(stepper, options)?.0))?;
+        timed("threshold", valid.len(), || write(&folder.join(VALID), valid.beam(stepper, search)?.0))?;
     }
     Ok(())
 }
@@ -241,7 +263,7 @@ fn study_failure(error: polystep_study::StudyError) -> Failure {
 }
 
 /// The paper's columns, ours beside the paper's.
-fn print(metrics: &Metrics, evaluation: &Evaluation) -> Result<()> {
+pub fn print(metrics: &Metrics, evaluation: &Evaluation) -> Result<()> {
     let set = if evaluation.vars == 0 {
         evaluation.config.clone()
     } else {

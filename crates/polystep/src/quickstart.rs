@@ -1,20 +1,24 @@
-//! `polystep quickstart`: the whole pipeline so far in under a minute, with real output: a sampled polynomial, its proof, the
-//! check of a right and of a wrong proof, and the size of the space it came from. Each part names the command that does it alone.
+//! `polystep quickstart`: the whole pipeline in under five minutes on two cores, with real output: a sampled polynomial and
+//! its proof, the check of a right and of a wrong one, a small model trained on this CPU, its evaluation and its report. Each
+//! part names the command that does it alone. Training has a fixed time: a slower machine learns less, and says how much.
 
-use std::sync::Mutex;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use anyhow::Context;
 use clap::Args as ClapArgs;
-use polystep_core::collision::estimate;
 use polystep_core::{Granularity, Notation, Purpose, Sampler, Setting, Space, StepKind, Task, TermOrder, Verdict};
+use polystep_learn::config::RunConfig;
+use polystep_learn::train::{Outcome, Plan, RunFolder, Trainer};
+use polystep_study::report;
 
 use crate::args::{Named, ThreadArgs, WritingArgs, space_error};
-use crate::estimate::row;
-use crate::failure::{Result, bad_input};
-use crate::paper::size_estimate;
-use crate::progress::Progress;
-use crate::table::table;
-use crate::{inspect, prove, say};
+use crate::device::{Device, data_threads};
+use crate::eval::{self, Options};
+use crate::failure::{Failure, Result, bad_input};
+use crate::train::failure;
+use crate::train_display::Display;
+use crate::{inspect, interrupt, prove, say};
 
 /// The space that is shown.
 const CONFIG: &str = "medium_coeff";
@@ -22,6 +26,29 @@ const CONFIG: &str = "medium_coeff";
 const VARS: usize = 1;
 /// Proofs that are generated and checked.
 const PROOFS: u64 = 10_000;
+/// Proofs that the model is tested on.
+const TESTED: usize = 200;
+
+/// What is trained: sums of single factors, which a small model learns in minutes.
+const RUN: &str = r#"
+[data]
+config = "small_coeff/add"
+vars = 1
+
+[model]
+d = 64
+layers = 2
+heads = 4
+ffn = 256
+
+[train]
+recipe = "fast"
+batch = 32
+lr = 3e-3
+warmup = 200
+valid_every = 25_000
+valid_proofs = 100
+"#;
 
 /// Flags of `polystep quickstart`.
 #[derive(ClapArgs, Debug)]
@@ -29,9 +56,12 @@ pub struct Args {
     /// The seed of everything
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Polynomials per draw of the size estimate; the paper's 5 million unless you are in a hurry
-    #[arg(long, value_name = "N", default_value_t = 5_000_000, value_parser = clap::value_parser!(u64).range(1..))]
-    draws: u64,
+    /// Minutes of training
+    #[arg(long, value_name = "M", default_value_t = 3.0)]
+    minutes: f64,
+    /// The folder of the run; an earlier quickstart in it is replaced
+    #[arg(long, value_name = "FOLDER", default_value = "runs/quickstart")]
+    out: PathBuf,
     #[command(flatten)]
     threads: ThreadArgs,
 }
@@ -39,6 +69,8 @@ pub struct Args {
 /// Shows the pipeline.
 pub fn run(args: Args) -> Result<()> {
     let began = Instant::now();
+    interrupt::listen();
+    let out = emptied(&args.out)?;
     let space = Space::named(CONFIG).map_err(|e| space_error(e, None))?;
     let task = Task::new(space.clone(), VARS);
     let mut sampler = Sampler::new(&task, args.seed, Purpose::Train).map_err(|e| space_error(e, None))?;
@@ -60,16 +92,52 @@ pub fn run(args: Args) -> Result<()> {
     say!("{PROOFS} proofs, {steps} steps: every step keeps the value and is the one that was expected")?;
     say!("{}\n", spoiled(&mut sampler, shown))?;
 
-    say!("3. How many such polynomials are there? Two draws of {} (polystep estimate)\n", args.draws)?;
-    let size = {
-        let progress = Mutex::new(Progress::new("polynomials", 2 * args.draws));
-        let tell = |n| progress.lock().map(|mut p| p.add(n)).unwrap_or_default();
-        let pool = args.threads.pool()?;
-        pool.install(|| estimate(&space, VARS, args.seed, args.draws, &tell)).map_err(|e| space_error(e, None))?
-    };
-    let header = ["millions of", "vars", "equations", "paper", "endpoints", "paper"];
-    say!("{}", table(1, header, [row(CONFIG, VARS, size, size_estimate(CONFIG, VARS))]))?;
-    say!("\n{:.1} s in all. Next: polystep --help, docs/fidelity.md", began.elapsed().as_secs_f64())
+    let threads = args.threads.count();
+    say!(
+        "3. Train a small model for {} minutes on this CPU, on data made on the fly (polystep train)\n",
+        args.minutes
+    )?;
+    train(out, &args, threads)?;
+
+    say!("\n4. Test it on {TESTED} proofs that it has never met (polystep eval)\n")?;
+    let options = Options { on: Vec::new(), device: Device::Cpu, beam: Some(5), proofs: Some(TESTED), threads };
+    let metrics = eval::evaluate_run(out, &options)?;
+    let run = polystep_study::RunFolder::open(out).map_err(bad_input)?;
+    let [page, ..] = report::write(&[run], &out.join("report.html")).map_err(bad_input)?;
+    for evaluation in &metrics.evaluations {
+        eval::print(&metrics, evaluation)?;
+    }
+    say!("(sums of single factors: the paper has no row for this sub-task of its curricula)")?;
+    say!("\n{:.0} s in all. The report: {}", began.elapsed().as_secs_f64(), page.display())
+}
+
+/// The folder, without an earlier quickstart; any other run in it is refused.
+fn emptied(out: &Path) -> Result<&Path> {
+    let marker = out.join("config.toml");
+    if marker.exists() {
+        let text = std::fs::read_to_string(&marker).with_context(|| format!("cannot read {}", marker.display()))?;
+        if !text.contains("small_coeff/add") {
+            return Err(bad_input(format!("{} holds another run: choose another --out", out.display())));
+        }
+        std::fs::remove_dir_all(out).with_context(|| format!("cannot replace {}", out.display()))?;
+    }
+    Ok(out)
+}
+
+fn train(out: &Path, args: &Args, threads: usize) -> Result<()> {
+    let overrides = [("data.seed", args.seed.to_string()), ("train.minutes", args.minutes.to_string())];
+    let overrides = overrides.map(|(key, value)| (key.to_owned(), value));
+    let config = RunConfig::from_toml(RUN, &overrides).map_err(bad_input)?;
+    let plan = Plan::new(config).map_err(failure)?;
+    let mut executor = Device::Cpu.executor(plan.programs(), plan.limits, threads)?;
+    let folder = RunFolder::create(out, &plan.config).map_err(failure)?;
+    let mut display = Display::new();
+    let data = data_threads(Device::Cpu, threads);
+    let trainer = Trainer::new(&plan, &folder, executor.as_mut(), &mut display, data).map_err(failure)?;
+    match trainer.run(interrupt::flag()).map_err(failure)? {
+        Outcome::Finished(report) => say!("{} examples in {:.0} s", report.examples, report.seconds),
+        Outcome::Stopped { .. } => Err(Failure::Interrupted),
+    }
 }
 
 /// The first proof that has a step of every kind.
