@@ -30,46 +30,28 @@ impl Exercise {
     /// a+b or a*b.
     pub fn value(self) -> u64 {
         // At most (10^9 − 1)^2 < 10^18.
-        if self.kind == StepKind::Add {
-            self.a + self.b
-        } else {
-            self.a * self.b
-        }
+        if self.kind == StepKind::Add { self.a + self.b } else { self.a * self.b }
     }
 }
 
 impl Probe {
     /// The exercises of a seed.
     pub fn new(seed: u64) -> Probe {
-        Probe {
-            streams: Streams::new(seed, Purpose::Arithmetic, ""),
-        }
+        Probe { streams: Streams::new(seed, Purpose::Arithmetic, "") }
     }
 
     /// Exercise `index`.
     pub fn exercise(&self, index: u64) -> Exercise {
         let mut stream = self.streams.at(index);
         let low = if index % 4 < 2 { 1_000 } else { 100_000_000 };
-        let kind = if index.is_multiple_of(2) {
-            StepKind::Add
-        } else {
-            StepKind::Mul
-        };
-        Exercise {
-            kind,
-            a: stream.between(low, 10 * low - 1),
-            b: stream.between(low, 10 * low - 1),
-        }
+        let kind = if index.is_multiple_of(2) { StepKind::Add } else { StepKind::Mul };
+        Exercise { kind, a: stream.between(low, 10 * low - 1), b: stream.between(low, 10 * low - 1) }
     }
 
     /// Exercise `index` as a model sees it.
     pub fn line(&self, index: u64, notation: Notation) -> Line {
         let exercise = self.exercise(index);
-        let operator = if exercise.kind == StepKind::Add {
-            token::PLUS
-        } else {
-            token::TIMES
-        };
+        let operator = if exercise.kind == StepKind::Add { token::PLUS } else { token::TIMES };
         let (mut input, mut target) = (Vec::new(), Vec::new());
         match notation {
             Notation::Infix => {
@@ -86,12 +68,7 @@ impl Probe {
             }
         }
         push_digits(exercise.value(), &mut target);
-        Line {
-            kind: exercise.kind,
-            input,
-            target,
-            next: None,
-        }
+        Line { kind: exercise.kind, input, target, next: None }
     }
 }
 
@@ -105,20 +82,11 @@ mod tests {
         for i in 0..400 {
             let e = probe.exercise(i);
             let digits = if i % 4 < 2 { 4 } else { 9 };
-            assert_eq!(
-                [e.a.to_string().len(), e.b.to_string().len()],
-                [digits, digits]
-            );
+            assert_eq!([e.a.to_string().len(), e.b.to_string().len()], [digits, digits]);
             let line = probe.line(i, Notation::Infix);
             let sign = if e.kind == StepKind::Add { '+' } else { '*' };
-            assert_eq!(
-                token::decode(&line.input, Notation::Infix),
-                format!("{}{sign}{}", e.a, e.b)
-            );
-            assert_eq!(
-                token::decode(&line.target, Notation::Infix),
-                e.value().to_string()
-            );
+            assert_eq!(token::decode(&line.input, Notation::Infix), format!("{}{sign}{}", e.a, e.b));
+            assert_eq!(token::decode(&line.target, Notation::Infix), e.value().to_string());
         }
     }
 }

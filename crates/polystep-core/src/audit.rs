@@ -51,10 +51,7 @@ impl Tally {
 
     /// The kinds that occur.
     pub fn kinds(&self) -> Vec<StepKind> {
-        StepKind::ALL
-            .into_iter()
-            .filter(|&k| Verdict::ALL.iter().any(|&v| self.count(k, v) > 0))
-            .collect()
+        StepKind::ALL.into_iter().filter(|&k| Verdict::ALL.iter().any(|&v| self.count(k, v) > 0)).collect()
     }
 }
 
@@ -63,9 +60,7 @@ impl From<Judgement> for Verdict {
         match judgement {
             Judgement { exact: true, .. } => Verdict::Exact,
             Judgement { symbolic: true, .. } => Verdict::SameValue,
-            Judgement {
-                malformed: true, ..
-            } => Verdict::Malformed,
+            Judgement { malformed: true, .. } => Verdict::Malformed,
             _ => Verdict::WrongValue,
         }
     }
@@ -73,13 +68,7 @@ impl From<Judgement> for Verdict {
 
 /// Checks every step of a proof record; steps that are missing at the end are reported as one more check.
 pub fn audit_proof(record: &ProofRecord) -> Result<Vec<Check>, AuditError> {
-    let ProofRecord {
-        setting,
-        granularity,
-        notation,
-        style,
-        ..
-    } = *record;
+    let ProofRecord { setting, granularity, notation, style, .. } = *record;
     if setting == Setting::Annotated && notation == Notation::Prefix {
         return Err(AuditError::AnnotatedPrefix);
     }
@@ -96,59 +85,28 @@ pub fn audit_proof(record: &ProofRecord) -> Result<Vec<Check>, AuditError> {
     for (i, step) in record.steps.iter().enumerate() {
         checks.push(match expected.get(i) {
             Some(line) => audit_step(record, step, &StepRecord::new(line, notation))?,
-            None => verdict(
-                Verdict::SameValue,
-                None,
-                "The proof was already finished before this step.".to_owned(),
-            ),
+            None => verdict(Verdict::SameValue, None, "The proof was already finished before this step.".to_owned()),
         });
     }
     if let Some(line) = expected.get(record.steps.len()) {
         let missing = expected.len() - record.steps.len();
-        let sentence =
-            format!("The proof stops too early: {missing} more steps lead to the endpoint.");
+        let sentence = format!("The proof stops too early: {missing} more steps lead to the endpoint.");
         checks.push(verdict(Verdict::SameValue, Some(line.kind), sentence));
     } else if end.as_deref() != Some(record.end.as_str()) {
-        let sentence = format!(
-            "The record's end is not the endpoint, {}.",
-            end.unwrap_or_default()
-        );
+        let sentence = format!("The record's end is not the endpoint, {}.", end.unwrap_or_default());
         checks.push(verdict(Verdict::WrongValue, None, sentence));
     }
     Ok(checks)
 }
 
 fn verdict(verdict: Verdict, expected: Option<StepKind>, sentence: String) -> Check {
-    Check {
-        verdict,
-        expected,
-        expected_state: None,
-        sentence,
-        error: None,
-    }
+    Check { verdict, expected, expected_state: None, sentence, error: None }
 }
 
-fn audit_step(
-    record: &ProofRecord,
-    step: &StepRecord,
-    expected: &StepRecord,
-) -> Result<Check, AuditError> {
-    let ProofRecord {
-        setting,
-        granularity,
-        notation,
-        style,
-        ..
-    } = *record;
+fn audit_step(record: &ProofRecord, step: &StepRecord, expected: &StepRecord) -> Result<Check, AuditError> {
+    let ProofRecord { setting, granularity, notation, style, .. } = *record;
     let kind = expected.kind;
-    let judged = judge_text(
-        kind,
-        setting,
-        notation,
-        style,
-        &expected.target,
-        &step.target,
-    );
+    let judged = judge_text(kind, setting, notation, style, &expected.target, &step.target);
     let plain = matches!(setting, Setting::Plain | Setting::Calculator);
     if !judged.exact {
         if plain && let Ok(before) = parse(&expected.input, notation, style) {
@@ -161,17 +119,11 @@ fn audit_step(
         return Ok(verdict(judged.into(), Some(kind), sentence));
     }
     let complaint = if step.input != expected.input {
-        Some(format!(
-            "The step does not start where the one before it ended: expected {}.",
-            expected.input
-        ))
+        Some(format!("The step does not start where the one before it ended: expected {}.", expected.input))
     } else if step.kind != kind {
         Some(format!("This is a {kind}, not a {}.", step.kind))
     } else if !judged.raw_exact {
-        Some(format!(
-            "The brackets should be left open as {}.",
-            expected.target
-        ))
+        Some(format!("The brackets should be left open as {}.", expected.target))
     } else if step.next != expected.next {
         Some("The evaluated state does not follow from the brackets.".to_owned())
     } else {
@@ -179,11 +131,7 @@ fn audit_step(
     };
     Ok(match complaint {
         Some(sentence) => verdict(Verdict::SameValue, Some(kind), sentence),
-        None => verdict(
-            Verdict::Exact,
-            Some(kind),
-            format!("Right: this is the expected {kind}."),
-        ),
+        None => verdict(Verdict::Exact, Some(kind), format!("Right: this is the expected {kind}.")),
     })
 }
 
@@ -191,22 +139,11 @@ fn audit_step(
 fn exercise(start: &str, notation: Notation) -> Option<Line> {
     let input = token::encode(start).ok()?;
     let (sign, infix): (u8, Vec<u8>) = match notation {
-        Notation::Infix => (
-            *input
-                .iter()
-                .find(|t| [token::PLUS, token::TIMES].contains(t))?,
-            input.clone(),
-        ),
+        Notation::Infix => (*input.iter().find(|t| [token::PLUS, token::TIMES].contains(t))?, input.clone()),
         Notation::Prefix => {
             let numbers = input.get(1..)?.strip_prefix(&[token::INT])?;
             let sign = *input.first()?;
-            (
-                sign,
-                numbers
-                    .iter()
-                    .map(|&t| if t == token::INT { sign } else { t })
-                    .collect(),
-            )
+            (sign, numbers.iter().map(|&t| if t == token::INT { sign } else { t }).collect())
         }
     };
     let bracket = [&[token::BRACKET][..], &infix, &[token::UNBRACKET]].concat();
@@ -215,29 +152,15 @@ fn exercise(start: &str, notation: Notation) -> Option<Line> {
         Notation::Infix => digits,
         Notation::Prefix => [&[token::INT][..], &digits].concat(),
     };
-    let kind = if sign == token::PLUS {
-        StepKind::Add
-    } else {
-        StepKind::Mul
-    };
-    Some(Line {
-        kind,
-        input,
-        target,
-        next: None,
-    })
+    let kind = if sign == token::PLUS { StepKind::Add } else { StepKind::Mul };
+    Some(Line { kind, input, target, next: None })
 }
 
 impl PredictionRecord {
     /// The notation that the target is written in.
     pub fn notation(&self) -> Notation {
-        let prefix = ["INT+", "+P", "*F"].iter().any(|t| self.target.contains(t))
-            || self.input.contains("INT+");
-        if prefix {
-            Notation::Prefix
-        } else {
-            Notation::Infix
-        }
+        let prefix = ["INT+", "+P", "*F"].iter().any(|t| self.target.contains(t)) || self.input.contains("INT+");
+        if prefix { Notation::Prefix } else { Notation::Infix }
     }
 
     /// The setting, as far as the record shows it: a plain and a calculator step without brackets look alike.
@@ -245,9 +168,7 @@ impl PredictionRecord {
         match self.kind {
             StepKind::Add | StepKind::Mul => Setting::Arithmetic,
             StepKind::Endpoint => Setting::Endpoint,
-            _ if token::encode(&self.target).is_ok_and(|t| untagged(&t).is_some()) => {
-                Setting::Annotated
-            }
+            _ if token::encode(&self.target).is_ok_and(|t| untagged(&t).is_some()) => Setting::Annotated,
             _ if self.target.contains('[') => Setting::Calculator,
             _ => Setting::Plain,
         }
@@ -257,16 +178,7 @@ impl PredictionRecord {
     pub fn judgements(&self, setting: Setting, notation: Notation, style: Style) -> Vec<Judgement> {
         self.beams
             .iter()
-            .map(|beam| {
-                judge_text(
-                    self.kind,
-                    setting,
-                    notation,
-                    style,
-                    &self.target,
-                    &beam.output,
-                )
-            })
+            .map(|beam| judge_text(self.kind, setting, notation, style, &self.target, &beam.output))
             .collect()
     }
 }
@@ -281,11 +193,7 @@ mod tests {
     use crate::task::Task;
 
     fn records(setting: Setting, notation: Notation) -> Vec<ProofRecord> {
-        let task = Task {
-            setting,
-            notation,
-            ..Task::new(Space::named("medium_terms").unwrap(), 2)
-        };
+        let task = Task { setting, notation, ..Task::new(Space::named("medium_terms").unwrap(), 2) };
         let mut sampler = Sampler::new(&task, 1, Purpose::Train).unwrap();
         (0..20).map(|i| sampler.record(i, None)).collect()
     }
@@ -300,10 +208,7 @@ mod tests {
                 for record in records(setting, notation) {
                     let checks = audit_proof(&record).unwrap();
                     assert_eq!(checks.len(), record.steps.len());
-                    assert!(
-                        checks.iter().all(|c| c.verdict == Verdict::Exact),
-                        "{record:?} {checks:?}"
-                    );
+                    assert!(checks.iter().all(|c| c.verdict == Verdict::Exact), "{record:?} {checks:?}");
                 }
             }
         }
@@ -314,55 +219,25 @@ mod tests {
         let mut record = records(Setting::Plain, Notation::Infix).remove(0);
         record.steps.pop();
         let checks = audit_proof(&record).unwrap();
-        assert!(
-            checks
-                .last()
-                .unwrap()
-                .sentence
-                .contains("stops too early: 1 more")
-        );
+        assert!(checks.last().unwrap().sentence.contains("stops too early: 1 more"));
         record.steps.remove(0);
-        assert!(
-            audit_proof(&record)
-                .unwrap()
-                .iter()
-                .any(|c| c.verdict == Verdict::SameValue)
-        );
+        assert!(audit_proof(&record).unwrap().iter().any(|c| c.verdict == Verdict::SameValue));
     }
 
     #[test]
     fn predictions_are_judged() {
-        let beam = |output: &str| Beam {
-            output: output.to_owned(),
-            logprob: -1.0,
-        };
+        let beam = |output: &str| Beam { output: output.to_owned(), logprob: -1.0 };
         let record = PredictionRecord {
             proof: "p".to_owned(),
             step: 0,
             kind: StepKind::Mulstep,
             input: "(2)*(3)+(1)".to_owned(),
             target: "([2*3])+(1)".to_owned(),
-            beams: vec![
-                beam("([2*3])+(1)"),
-                beam("(6)+(1)"),
-                beam("(5)+(1)"),
-                beam("(5+(1)"),
-            ],
+            beams: vec![beam("([2*3])+(1)"), beam("(6)+(1)"), beam("(5)+(1)"), beam("(5+(1)")],
         };
-        assert_eq!(
-            (record.setting(), record.notation()),
-            (Setting::Calculator, Notation::Infix)
-        );
+        assert_eq!((record.setting(), record.notation()), (Setting::Calculator, Notation::Infix));
         let judged = record.judgements(record.setting(), record.notation(), Style::default());
         let verdicts: Vec<Verdict> = judged.into_iter().map(Verdict::from).collect();
-        assert_eq!(
-            verdicts,
-            [
-                Verdict::Exact,
-                Verdict::Exact,
-                Verdict::WrongValue,
-                Verdict::Malformed
-            ]
-        );
+        assert_eq!(verdicts, [Verdict::Exact, Verdict::Exact, Verdict::WrongValue, Verdict::Malformed]);
     }
 }

@@ -40,57 +40,26 @@ const NONE: u16 = u16::MAX;
 
 impl Basis {
     pub fn new(vars: usize, degree: u32, order: TermOrder) -> Result<Basis, SpaceError> {
-        let monomials =
-            monomials(vars, degree, order, usize::from(NONE)).ok_or(SpaceError::TooLarge {
-                cap: "degree.polynomial",
-                value: u64::from(degree),
-                reason: format!("with {vars} variables there are more than {NONE} monomials"),
-            })?;
-        let ranks: FxHashMap<u64, u16> = monomials
-            .iter()
-            .enumerate()
-            .map(|(i, m)| (m.bits(), i as u16))
-            .collect();
-        let rank = |m: Option<Monomial>| {
-            m.and_then(|m| ranks.get(&m.bits()).copied())
-                .unwrap_or(NONE)
-        };
+        let monomials = monomials(vars, degree, order, usize::from(NONE)).ok_or(SpaceError::TooLarge {
+            cap: "degree.polynomial",
+            value: u64::from(degree),
+            reason: format!("with {vars} variables there are more than {NONE} monomials"),
+        })?;
+        let ranks: FxHashMap<u64, u16> = monomials.iter().enumerate().map(|(i, m)| (m.bits(), i as u16)).collect();
+        let rank = |m: Option<Monomial>| m.and_then(|m| ranks.get(&m.bits()).copied()).unwrap_or(NONE);
         let top = degree as usize;
-        let powers = (0..vars)
-            .flat_map(|v| (0..=top).map(move |d| Monomial::power(v, d as u8)))
-            .map(rank)
-            .collect();
-        let times = monomials
-            .iter()
-            .flat_map(|m| (0..vars).map(|v| m.checked_mul(Monomial::power(v, 1)?)))
-            .map(rank)
-            .collect();
+        let powers = (0..vars).flat_map(|v| (0..=top).map(move |d| Monomial::power(v, d as u8))).map(rank).collect();
+        let times =
+            monomials.iter().flat_map(|m| (0..vars).map(|v| m.checked_mul(Monomial::power(v, 1)?))).map(rank).collect();
         let len = monomials.len();
         let products = if len > TABLE {
             Vec::new()
         } else {
-            monomials
-                .iter()
-                .flat_map(|m| monomials.iter().map(|n| m.checked_mul(*n)))
-                .map(rank)
-                .collect()
+            monomials.iter().flat_map(|m| monomials.iter().map(|n| m.checked_mul(*n))).map(rank).collect()
         };
         let degrees = monomials.iter().map(|m| m.degree() as u8).collect();
-        let mixed = monomials
-            .iter()
-            .map(|m| mix(m.bits() ^ 0x9e37_79b9_7f4a_7c15))
-            .collect();
-        Ok(Basis {
-            monomials,
-            degrees,
-            mixed,
-            powers,
-            top,
-            times,
-            vars,
-            products,
-            ranks,
-        })
+        let mixed = monomials.iter().map(|m| mix(m.bits() ^ 0x9e37_79b9_7f4a_7c15)).collect();
+        Ok(Basis { monomials, degrees, mixed, powers, top, times, vars, products, ranks })
     }
 
     #[inline]
@@ -120,8 +89,7 @@ impl Basis {
     #[inline]
     pub fn product(&self, a: u16, b: u16) -> u16 {
         if self.products.is_empty() {
-            let product =
-                self.monomials[usize::from(a)].checked_mul(self.monomials[usize::from(b)]);
+            let product = self.monomials[usize::from(a)].checked_mul(self.monomials[usize::from(b)]);
             return product.map_or(NONE, |m| self.ranks[&m.bits()]);
         }
         self.products[usize::from(a) * self.monomials.len() + usize::from(b)]
@@ -163,10 +131,7 @@ pub(crate) struct Accumulator {
 
 impl Accumulator {
     pub fn new(basis: &Basis) -> Accumulator {
-        Accumulator {
-            coeffs: vec![0; basis.len()],
-            present: vec![0; basis.len().div_ceil(64)],
-        }
+        Accumulator { coeffs: vec![0; basis.len()], present: vec![0; basis.len().div_ceil(64)] }
     }
 
     #[inline]
@@ -192,10 +157,7 @@ impl Accumulator {
                 bits &= bits - 1;
                 let coeff = std::mem::take(&mut self.coeffs[rank]);
                 largest = largest.max(coeff);
-                out.push(Cell {
-                    coeff,
-                    rank: rank as u16,
-                });
+                out.push(Cell { coeff, rank: rank as u16 });
             }
         }
         largest

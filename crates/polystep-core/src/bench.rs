@@ -31,25 +31,14 @@ impl Throughput {
 const BLOCK: u64 = 256;
 
 /// Generates proofs 0..n of a task in memory, on `threads` threads, and throws them away.
-pub fn generate(
-    task: &Task,
-    seed: u64,
-    proofs: u64,
-    threads: usize,
-) -> Result<Throughput, SpaceError> {
+pub fn generate(task: &Task, seed: u64, proofs: u64, threads: usize) -> Result<Throughput, SpaceError> {
     let threads = threads.max(1) as u64;
-    let mut samplers = (0..threads)
-        .map(|_| Sampler::new(task, seed, Purpose::Train))
-        .collect::<Result<Vec<_>, _>>()?;
+    let mut samplers = (0..threads).map(|_| Sampler::new(task, seed, Purpose::Train)).collect::<Result<Vec<_>, _>>()?;
     let start = Instant::now();
     let counts: Vec<(u64, u64)> = std::thread::scope(|scope| {
-        let work =
-            |(t, sampler)| scope.spawn(move || generate_part(sampler, t as u64, threads, proofs));
+        let work = |(t, sampler)| scope.spawn(move || generate_part(sampler, t as u64, threads, proofs));
         let handles: Vec<_> = samplers.iter_mut().enumerate().map(work).collect();
-        handles
-            .into_iter()
-            .map(|h| h.join().unwrap_or_default())
-            .collect()
+        handles.into_iter().map(|h| h.join().unwrap_or_default()).collect()
     });
     Ok(Throughput {
         proofs,
@@ -71,10 +60,7 @@ fn generate_part(sampler: &mut Sampler, thread: u64, threads: u64, proofs: u64) 
         }
         steps += examples.len() as u64;
         let spans = &std::hint::black_box(&examples).spans;
-        tokens += spans
-            .iter()
-            .map(|s| u64::from(s.src_len) + u64::from(s.tgt_len))
-            .sum::<u64>();
+        tokens += spans.iter().map(|s| u64::from(s.src_len) + u64::from(s.tgt_len)).sum::<u64>();
         block += threads;
     }
     (steps, tokens)

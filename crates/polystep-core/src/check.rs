@@ -28,12 +28,7 @@ pub enum Verdict {
 
 impl Verdict {
     /// All verdicts, best first.
-    pub const ALL: [Verdict; 4] = [
-        Verdict::Exact,
-        Verdict::SameValue,
-        Verdict::WrongValue,
-        Verdict::Malformed,
-    ];
+    pub const ALL: [Verdict; 4] = [Verdict::Exact, Verdict::SameValue, Verdict::WrongValue, Verdict::Malformed];
 
     /// The name in tables.
     pub fn name(self) -> &'static str {
@@ -72,35 +67,21 @@ pub fn check_step(
     let step = next_step(before, granularity, style)?;
     let expected = step.as_ref().map(|s| s.kind);
     let expected_state = step.as_ref().map(|s| s.after.clone());
-    let check = |verdict, sentence| Check {
-        verdict,
-        expected,
-        expected_state: expected_state.clone(),
-        sentence,
-        error: None,
-    };
+    let check =
+        |verdict, sentence| Check { verdict, expected, expected_state: expected_state.clone(), sentence, error: None };
     let after = match parse(proposed, notation, style) {
         Ok(after) => after,
         Err(error) => {
             let sentence = format!("It cannot be read: {error}.");
-            return Ok(Check {
-                error: Some(error),
-                ..check(Verdict::Malformed, sentence)
-            });
+            return Ok(Check { error: Some(error), ..check(Verdict::Malformed, sentence) });
         }
     };
     let Some(step) = step else {
         let same = after.value(style.order).ok() == before.value(style.order).ok();
         let (verdict, sentence) = if same {
-            (
-                Verdict::SameValue,
-                "The proof was already finished: there is nothing left to simplify.".to_owned(),
-            )
+            (Verdict::SameValue, "The proof was already finished: there is nothing left to simplify.".to_owned())
         } else {
-            (
-                Verdict::WrongValue,
-                "The proof was already finished, and this is another polynomial.".to_owned(),
-            )
+            (Verdict::WrongValue, "The proof was already finished, and this is another polynomial.".to_owned())
         };
         return Ok(check(verdict, sentence));
     };
@@ -112,10 +93,7 @@ pub fn check_step(
     let proposed_value = match after.value(style.order) {
         Ok(proposed) => proposed,
         Err(error) => {
-            return Ok(check(
-                Verdict::WrongValue,
-                format!("Not the same polynomial: {error}."),
-            ));
+            return Ok(check(Verdict::WrongValue, format!("Not the same polynomial: {error}.")));
         }
     };
     if proposed_value != value {
@@ -129,9 +107,7 @@ pub fn check_step(
 /// "the facstep of product 2": what was to be done.
 fn describe(step: &Step) -> String {
     let of = match &step.operand {
-        Operand::Products(r)
-            if step.before.products().len() == r.len() && step.kind == StepKind::Sumstep =>
-        {
+        Operand::Products(r) if step.before.products().len() == r.len() && step.kind == StepKind::Sumstep => {
             "of all products".to_owned()
         }
         Operand::Products(r) if r.len() == 1 => format!("of product {}", r.start + 1),
@@ -142,14 +118,8 @@ fn describe(step: &Step) -> String {
         Operand::Factors { product, .. } => {
             format!("of the two leftmost factors of product {}", product + 1)
         }
-        Operand::Terms {
-            product, factor, ..
-        } => {
-            format!(
-                "of the next term of factor {} of product {}",
-                factor + 1,
-                product + 1
-            )
+        Operand::Terms { product, factor, .. } => {
+            format!("of the next term of factor {} of product {}", factor + 1, product + 1)
         }
     };
     format!("the {} {of}", step.kind)
@@ -164,21 +134,12 @@ fn product_of(operand: &Operand) -> Option<usize> {
 }
 
 /// Why the value changed: the first part that differs from the expected state, if the parts can be compared.
-fn explain_wrong(
-    step: &Step,
-    after: &State,
-    value: &Poly,
-    proposed: &Poly,
-    style: Style,
-) -> String {
+fn explain_wrong(step: &Step, after: &State, value: &Poly, proposed: &Poly, style: Style) -> String {
     let what = describe(step);
     if let (State::Sum(wanted), State::Sum(found)) = (&step.after, after)
         && wanted.len() == found.len()
     {
-        let differs = wanted
-            .iter()
-            .zip(found)
-            .position(|(w, f)| w.value(style.order) != f.value(style.order));
+        let differs = wanted.iter().zip(found).position(|(w, f)| w.value(style.order) != f.value(style.order));
         if let Some(p) = differs {
             if product_of(&step.operand).is_some_and(|only| only != p) {
                 return format!(
@@ -198,10 +159,7 @@ fn explain_wrong(
             }
         }
     }
-    format!(
-        "In {what}, the polynomial became another one: {}.",
-        difference(value, proposed, style)
-    )
+    format!("In {what}, the polynomial became another one: {}.", difference(value, proposed, style))
 }
 
 /// Which factor of a product is wrong, if both have as many.
@@ -211,15 +169,8 @@ fn explain_factors(wanted: &Product, found: &Product, style: Style) -> Option<St
     }
     let wrong = |(w, f): (&Factor, &Factor)| w.value(style.order) != f.value(style.order);
     let f = wanted.0.iter().zip(&found.0).position(wrong)?;
-    let (w, p) = (
-        wanted.0[f].value(style.order).ok()?,
-        found.0[f].value(style.order).ok()?,
-    );
-    let place = if wanted.0.len() == 1 {
-        String::new()
-    } else {
-        format!("in factor {}, ", f + 1)
-    };
+    let (w, p) = (wanted.0[f].value(style.order).ok()?, found.0[f].value(style.order).ok()?);
+    let place = if wanted.0.len() == 1 { String::new() } else { format!("in factor {}, ", f + 1) };
     Some(format!("{place}{}", difference(&w, &p, style)))
 }
 
@@ -253,31 +204,18 @@ fn explain_unexpected(
 ) -> Result<String, ArithmeticError> {
     let what = describe(step);
     if *after == step.before {
-        return Ok(format!(
-            "Nothing was done: the line is a copy, but {what} comes next."
-        ));
+        return Ok(format!("Nothing was done: the line is a copy, but {what} comes next."));
     }
     let ahead = Proof::of(&step.after, granularity, style)?;
     if let Some(n) = ahead.states().position(|s| s == after) {
-        return Ok(format!(
-            "The same polynomial, but {} steps at once: {what} comes next, alone.",
-            n + 1
-        ));
+        return Ok(format!("The same polynomial, but {} steps at once: {what} comes next, alone.", n + 1));
     }
     let (before, found) = (step.before.products(), after.products());
     if let Some(p) = product_of(&step.operand).filter(|_| before.len() == found.len()) {
-        let changed: Vec<usize> = (0..before.len())
-            .filter(|&i| before[i] != found[i])
-            .collect();
+        let changed: Vec<usize> = (0..before.len()).filter(|&i| before[i] != found[i]).collect();
         if !changed.contains(&p) && !changed.is_empty() {
-            let list = changed
-                .iter()
-                .map(|i| (i + 1).to_string())
-                .collect::<Vec<_>>()
-                .join(" and ");
-            return Ok(format!(
-                "The same polynomial, but product {list} was rewritten: {what} comes first."
-            ));
+            let list = changed.iter().map(|i| (i + 1).to_string()).collect::<Vec<_>>().join(" and ");
+            return Ok(format!("The same polynomial, but product {list} was rewritten: {what} comes first."));
         }
         if changed.len() > 1 {
             return Ok(format!(
@@ -287,14 +225,10 @@ fn explain_unexpected(
     }
     if canonical(after, style)? == canonical(&step.after, style)? {
         let expected = print(&step.after, Notation::Infix, style);
-        return Ok(format!(
-            "The same polynomial, but not written as {what} writes it: expected {expected}."
-        ));
+        return Ok(format!("The same polynomial, but not written as {what} writes it: expected {expected}."));
     }
     let expected = print(&step.after, Notation::Infix, style);
-    Ok(format!(
-        "The same polynomial, but not {what}: expected {expected}."
-    ))
+    Ok(format!("The same polynomial, but not {what}: expected {expected}."))
 }
 
 /// A state with every factor in normal form: what remains when order, ones and like terms are forgotten.
@@ -303,21 +237,10 @@ fn canonical(state: &State, style: Style) -> Result<State, ArithmeticError> {
         return Ok(state.clone());
     };
     let factor = |f: &Factor| Ok(Factor::from(&f.value(style.order)?));
-    let product = |p: &Product| {
-        Ok(Product(
-            p.0.iter()
-                .map(factor)
-                .collect::<Result<_, ArithmeticError>>()?,
-        ))
-    };
+    let product = |p: &Product| Ok(Product(p.0.iter().map(factor).collect::<Result<_, ArithmeticError>>()?));
     match products.as_slice() {
         [Product(factors)] if factors.len() == 1 => Ok(State::Bare(factors[0].value(style.order)?)),
-        _ => Ok(State::Sum(
-            products
-                .iter()
-                .map(product)
-                .collect::<Result<_, ArithmeticError>>()?,
-        )),
+        _ => Ok(State::Sum(products.iter().map(product).collect::<Result<_, ArithmeticError>>()?)),
     }
 }
 
@@ -356,18 +279,8 @@ mod tests {
     fn says(before: &str, proposed: &str, granularity: &str, verdict: Verdict, sentence: &str) {
         let style = Style::default();
         let before = parse(before, Notation::Infix, style).unwrap();
-        let check = check_step(
-            &before,
-            proposed,
-            granularity.parse().unwrap(),
-            Notation::Infix,
-            style,
-        )
-        .unwrap();
-        assert_eq!(
-            (check.verdict, check.sentence.as_str()),
-            (verdict, sentence)
-        );
+        let check = check_step(&before, proposed, granularity.parse().unwrap(), Notation::Infix, style).unwrap();
+        assert_eq!((check.verdict, check.sentence.as_str()), (verdict, sentence));
     }
 
     #[test]
@@ -379,13 +292,7 @@ mod tests {
             Verdict::Exact,
             "Right: this is the expected facstep.",
         );
-        says(
-            "(2)+(3)",
-            "5",
-            "coarse",
-            Verdict::Exact,
-            "Right: this is the expected sumstep.",
-        );
+        says("(2)+(3)", "5", "coarse", Verdict::Exact, "Right: this is the expected sumstep.");
     }
 
     #[test]
@@ -460,26 +367,13 @@ mod tests {
             same,
             "The same polynomial, but not written as the sumstep of all products writes it: expected x1+3.",
         );
-        says(
-            "5",
-            "5",
-            "coarse",
-            same,
-            "The proof was already finished: there is nothing left to simplify.",
-        );
+        says("5", "5", "coarse", same, "The proof was already finished: there is nothing left to simplify.");
     }
 
     #[test]
     fn malformed_steps_say_where() {
         let before = parse("(x)*(2)+(3)", Notation::Infix, Style::default()).unwrap();
-        let check = check_step(
-            &before,
-            "(2*x+(3)",
-            Granularity::COARSE,
-            Notation::Infix,
-            Style::default(),
-        )
-        .unwrap();
+        let check = check_step(&before, "(2*x+(3)", Granularity::COARSE, Notation::Infix, Style::default()).unwrap();
         assert_eq!(check.verdict, Verdict::Malformed);
         assert_eq!(check.error.unwrap().span, 5..6);
     }

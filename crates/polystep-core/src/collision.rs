@@ -56,17 +56,12 @@ pub fn estimate(
     let half = |first: u64| -> Result<(Vec<u64>, Vec<u64>), SpaceError> {
         let mut equations = vec![0u64; draws as usize];
         let mut endpoints = vec![0u64; draws as usize];
-        let blocks = equations
-            .par_chunks_mut(BLOCK)
-            .zip(endpoints.par_chunks_mut(BLOCK))
-            .enumerate();
+        let blocks = equations.par_chunks_mut(BLOCK).zip(endpoints.par_chunks_mut(BLOCK)).enumerate();
         blocks.try_for_each_init(
             || Polynomials::new(space, vars, Style::default(), seed, Purpose::Train),
             |polynomials, (block, (equations, endpoints))| {
                 let polynomials = polynomials.as_mut().map_err(|e| e.clone())?;
-                for (i, (equation, endpoint)) in
-                    equations.iter_mut().zip(endpoints.iter_mut()).enumerate()
-                {
+                for (i, (equation, endpoint)) in equations.iter_mut().zip(endpoints.iter_mut()).enumerate() {
                     polynomials.draw(first + (block * BLOCK + i) as u64);
                     *equation = polynomials.start_fingerprint();
                     *endpoint = polynomials.endpoint_fingerprint();
@@ -79,11 +74,7 @@ pub fn estimate(
     };
     let (equations1, endpoints1) = half(0)?;
     let (equations2, endpoints2) = half(draws)?;
-    Ok(SpaceSize {
-        draws,
-        equations: overlap(equations1, equations2),
-        endpoints: overlap(endpoints1, endpoints2),
-    })
+    Ok(SpaceSize { draws, equations: overlap(equations1, equations2), endpoints: overlap(endpoints1, endpoints2) })
 }
 
 /// Counts distinct and shared members by sorting both sides.
@@ -97,11 +88,7 @@ fn overlap(mut a: Vec<u64>, mut b: Vec<u64>) -> Overlap {
         i += usize::from(x <= y);
         j += usize::from(y <= x);
     }
-    Overlap {
-        first: a.len() as u64,
-        second: b.len() as u64,
-        shared,
-    }
+    Overlap { first: a.len() as u64, second: b.len() as u64, shared }
 }
 
 #[cfg(test)]
@@ -111,14 +98,7 @@ mod tests {
     #[test]
     fn distinct_members_are_counted_once() {
         let overlap = overlap(vec![5, 1, 5, 2], vec![2, 9, 5, 5, 5]);
-        assert_eq!(
-            overlap,
-            Overlap {
-                first: 3,
-                second: 3,
-                shared: 2
-            }
-        );
+        assert_eq!(overlap, Overlap { first: 3, second: 3, shared: 2 });
         assert_eq!(overlap.estimate(), Some(4.5));
     }
 
@@ -126,19 +106,10 @@ mod tests {
     fn the_estimate_does_not_depend_on_threads() {
         let space = Space::named("small_coeff").unwrap();
         let size = estimate(&space, 1, 1, 40_000, &|_| {}).unwrap();
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(1)
-            .build()
-            .unwrap();
-        assert_eq!(
-            pool.install(|| estimate(&space, 1, 1, 40_000, &|_| {})),
-            Ok(size)
-        );
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+        assert_eq!(pool.install(|| estimate(&space, 1, 1, 40_000, &|_| {})), Ok(size));
         // Small draws meet the likely polynomials only, so the estimate is a lower bound that grows with the draws.
         let estimates = [size.equations, size.endpoints].map(|o| o.estimate().unwrap_or(0.0));
-        assert!(
-            (1e6..130e6).contains(&estimates[0]) && (1e5..11e6).contains(&estimates[1]),
-            "{size:?}"
-        );
+        assert!((1e6..130e6).contains(&estimates[0]) && (1e5..11e6).contains(&estimates[1]), "{size:?}");
     }
 }

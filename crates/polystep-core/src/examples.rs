@@ -109,13 +109,7 @@ impl Sampler {
         fits(task)?;
         let polynomials = Polynomials::new(&task.space, task.vars, task.style, seed, purpose)?;
         Ok(Sampler {
-            scribe: Scribe::new(
-                &polynomials.basis,
-                task.setting,
-                task.granularity,
-                task.notation,
-                task.style,
-            ),
+            scribe: Scribe::new(&polynomials.basis, task.setting, task.granularity, task.notation, task.style),
             polynomials,
             probe: Probe::new(seed),
             task: task.clone(),
@@ -160,13 +154,7 @@ impl Sampler {
     /// The slow and obvious way to write the drawn polynomial's steps, by way of [`Proof`].
     #[cfg(test)]
     pub(crate) fn write_reference(&self, index: u64, out: &mut Examples) {
-        let Task {
-            setting,
-            granularity,
-            notation,
-            style,
-            ..
-        } = self.task;
+        let Task { setting, granularity, notation, style, .. } = self.task;
         let proof = Proof::of(&self.polynomials.state(), granularity, style)
             .expect("the caps keep every sampled coefficient below 2^64");
         for (i, line) in proof.lines(setting, notation, style).iter().enumerate() {
@@ -177,12 +165,8 @@ impl Sampler {
     /// The structured proof of polynomial `index`.
     pub fn proof(&mut self, index: u64, guard: Option<&Guard>) -> Proof {
         self.draw(index, guard);
-        Proof::of(
-            &self.polynomials.state(),
-            self.task.granularity,
-            self.task.style,
-        )
-        .expect("the caps keep every sampled coefficient below 2^64")
+        Proof::of(&self.polynomials.state(), self.task.granularity, self.task.style)
+            .expect("the caps keep every sampled coefficient below 2^64")
     }
 
     /// The task.
@@ -217,32 +201,18 @@ impl Sampler {
 
 /// Whether every sequence of the task has a length that a span can hold.
 fn fits(task: &Task) -> Result<(), SpaceError> {
-    let Space {
-        terms,
-        factors,
-        products,
-        ..
-    } = &task.space;
+    let Space { terms, factors, products, .. } = &task.space;
     let term = 32 + 7 * task.vars as u64;
-    let state =
-        u64::from(products.max) * u64::from(factors.max) * (u64::from(terms.factor) * term + 4);
+    let state = u64::from(products.max) * u64::from(factors.max) * (u64::from(terms.factor) * term + 4);
     let combinations = u64::from(terms.factor).saturating_pow(factors.max);
     let open = combinations.saturating_mul(term + 12 * u64::from(factors.max));
     let calculator = task.setting == Setting::Calculator;
     let too_many = calculator && combinations > MAX_COMBINATIONS as u64;
-    let longest = if calculator {
-        state.saturating_add(open)
-    } else {
-        state
-    };
+    let longest = if calculator { state.saturating_add(open) } else { state };
     if longest > u64::from(u16::MAX) || too_many {
         let value = u64::from(factors.max);
         let reason = format!("a step could have {longest} tokens");
-        return Err(SpaceError::TooLarge {
-            cap: "max.factors",
-            value,
-            reason,
-        });
+        return Err(SpaceError::TooLarge { cap: "max.factors", value, reason });
     }
     Ok(())
 }
@@ -278,16 +248,8 @@ mod tests {
             assert_eq!(fast.len(), slow.len(), "{task:?} {index}");
             for i in 0..fast.len() {
                 let text = |tokens: &[u8]| decode(tokens, task.notation);
-                assert_eq!(
-                    text(fast.src(i)),
-                    text(slow.src(i)),
-                    "source {i} of {index}: {task:?}"
-                );
-                assert_eq!(
-                    text(fast.tgt(i)),
-                    text(slow.tgt(i)),
-                    "target {i} of {index}: {task:?}"
-                );
+                assert_eq!(text(fast.src(i)), text(slow.src(i)), "source {i} of {index}: {task:?}");
+                assert_eq!(text(fast.tgt(i)), text(slow.tgt(i)), "target {i} of {index}: {task:?}");
                 assert_eq!(fast.kind(i), slow.kind(i));
                 let (f, s) = (fast.spans[i], slow.spans[i]);
                 assert_eq!((f.proof, f.step), (s.proof, s.step));
@@ -296,22 +258,10 @@ mod tests {
     }
 
     fn agree_in_every_way(space: &Space, vars: usize, style: Style, proofs: u64) {
-        for setting in [
-            Setting::Plain,
-            Setting::Calculator,
-            Setting::Annotated,
-            Setting::Endpoint,
-        ] {
+        for setting in [Setting::Plain, Setting::Calculator, Setting::Annotated, Setting::Endpoint] {
             for granularity in granularities() {
                 for notation in [Notation::Infix, Notation::Prefix] {
-                    let task = Task {
-                        space: space.clone(),
-                        vars,
-                        setting,
-                        granularity,
-                        notation,
-                        style,
-                    };
+                    let task = Task { space: space.clone(), vars, setting, granularity, notation, style };
                     if task.validate().is_ok() {
                         agree(&task, proofs);
                     }
@@ -341,15 +291,10 @@ mod tests {
                 agree_in_every_way(&space, 2, Style { order, ones }, 4);
             }
         }
-        (space.retry, space.variables, space.degree.polynomial) =
-            (Retry::Factor, Variables::Uniform, 6);
+        (space.retry, space.variables, space.degree.polynomial) = (Retry::Factor, Variables::Uniform, 6);
         agree_in_every_way(&space, 5, Style::default(), 4);
-        (
-            space.retry,
-            space.coeff.factor,
-            space.coeff.product,
-            space.coeff.polynomial,
-        ) = (Retry::Polynomial, 5000, 1 << 32, 1 << 40);
+        (space.retry, space.coeff.factor, space.coeff.product, space.coeff.polynomial) =
+            (Retry::Polynomial, 5000, 1 << 32, 1 << 40);
         agree_in_every_way(&space, 3, Style::default(), 4);
     }
 
@@ -357,36 +302,14 @@ mod tests {
     fn the_same_polynomial_in_every_task() {
         let space = Space::named("large_coeff").unwrap();
         let starts = |setting, granularity, order| {
-            let style = Style {
-                order,
-                ..Style::default()
-            };
-            let task = Task {
-                setting,
-                granularity,
-                style,
-                ..Task::new(space.clone(), 2)
-            };
+            let style = Style { order, ..Style::default() };
+            let task = Task { setting, granularity, style, ..Task::new(space.clone(), 2) };
             let mut sampler = Sampler::new(&task, 3, Purpose::Train).unwrap();
-            (0..20)
-                .map(|i| {
-                    sampler
-                        .proof(i, None)
-                        .end()
-                        .value(TermOrder::Paper)
-                        .unwrap()
-                })
-                .collect::<Vec<_>>()
+            (0..20).map(|i| sampler.proof(i, None).end().value(TermOrder::Paper).unwrap()).collect::<Vec<_>>()
         };
         let plain = starts(Setting::Plain, Granularity::COARSE, TermOrder::Paper);
-        assert_eq!(
-            plain,
-            starts(Setting::Calculator, Granularity::FINE, TermOrder::Paper)
-        );
-        assert_eq!(
-            plain,
-            starts(Setting::Plain, Granularity::FINE, TermOrder::Grlex)
-        );
+        assert_eq!(plain, starts(Setting::Calculator, Granularity::FINE, TermOrder::Paper));
+        assert_eq!(plain, starts(Setting::Plain, Granularity::FINE, TermOrder::Grlex));
     }
 
     #[test]

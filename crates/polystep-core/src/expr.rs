@@ -21,21 +21,13 @@ pub struct Term {
 impl Term {
     /// A simplified term.
     pub fn plain(coeff: u64, monomial: Monomial) -> Term {
-        Term {
-            coeff,
-            monomial,
-            raw: false,
-        }
+        Term { coeff, monomial, raw: false }
     }
 
     /// A term as it is sampled: written with its ones, if it has any to write.
     pub fn raw(coeff: u64, monomial: Monomial, ones: bool) -> Term {
         let one = ones && coeff == 1 && monomial != Monomial::ONE;
-        Term {
-            coeff,
-            monomial,
-            raw: one || monomial.has_first_power(),
-        }
+        Term { coeff, monomial, raw: one || monomial.has_first_power() }
     }
 }
 
@@ -51,21 +43,13 @@ impl Factor {
 
     /// Whether a facstep would leave it alone.
     pub fn is_simplified(&self, order: TermOrder) -> bool {
-        self.0.iter().all(|t| !t.raw)
-            && self
-                .0
-                .is_sorted_by(|a, b| order.compare(a.monomial, b.monomial).is_lt())
+        self.0.iter().all(|t| !t.raw) && self.0.is_sorted_by(|a, b| order.compare(a.monomial, b.monomial).is_lt())
     }
 }
 
 impl From<&Poly> for Factor {
     fn from(poly: &Poly) -> Factor {
-        Factor(
-            poly.terms()
-                .iter()
-                .map(|&(c, m)| Term::plain(c, m))
-                .collect(),
-        )
+        Factor(poly.terms().iter().map(|&(c, m)| Term::plain(c, m)).collect())
     }
 }
 
@@ -76,9 +60,7 @@ pub struct Product(pub Vec<Factor>);
 impl Product {
     /// The expanded product.
     pub fn value(&self, order: TermOrder) -> Result<Poly, ArithmeticError> {
-        self.0
-            .iter()
-            .try_fold(Poly::one(), |p, f| p.mul(&f.value(order)?, order))
+        self.0.iter().try_fold(Poly::one(), |p, f| p.mul(&f.value(order)?, order))
     }
 }
 
@@ -95,9 +77,9 @@ impl State {
     /// The polynomial that the state denotes.
     pub fn value(&self, order: TermOrder) -> Result<Poly, ArithmeticError> {
         match self {
-            State::Sum(products) => products
-                .iter()
-                .try_fold(Poly::default(), |sum, p| sum.add(&p.value(order)?, order)),
+            State::Sum(products) => {
+                products.iter().try_fold(Poly::default(), |sum, p| sum.add(&p.value(order)?, order))
+            }
             State::Bare(poly) => Poly::collect(poly.terms().iter().copied(), order),
         }
     }
@@ -118,19 +100,9 @@ impl State {
     /// How many variables a space needs to hold it: the largest index that occurs.
     pub fn vars(&self) -> usize {
         let monomials: Vec<Monomial> = match self {
-            State::Sum(products) => products
-                .iter()
-                .flat_map(|p| &p.0)
-                .flat_map(|f| &f.0)
-                .map(|t| t.monomial)
-                .collect(),
+            State::Sum(products) => products.iter().flat_map(|p| &p.0).flat_map(|f| &f.0).map(|t| t.monomial).collect(),
             State::Bare(poly) => poly.terms().iter().map(|t| t.1).collect(),
         };
-        monomials
-            .iter()
-            .flat_map(|m| m.powers())
-            .map(|(v, _)| v + 1)
-            .max()
-            .unwrap_or(0)
+        monomials.iter().flat_map(|m| m.powers()).map(|(v, _)| v + 1).max().unwrap_or(0)
     }
 }

@@ -7,58 +7,28 @@ use crate::{ArithmeticError, TermOrder};
 
 /// The first reason why a start does not belong to a space with so many variables, as the end of a sentence: "it has 4 products,
 /// at most 3 are drawn"; none if it could have been sampled.
-pub fn misfit(
-    state: &State,
-    space: &Space,
-    vars: usize,
-    order: TermOrder,
-) -> Result<Option<String>, ArithmeticError> {
+pub fn misfit(state: &State, space: &Space, vars: usize, order: TermOrder) -> Result<Option<String>, ArithmeticError> {
     if state.vars() > vars {
-        return Ok(Some(format!(
-            "it has {} variables, not {vars}",
-            state.vars()
-        )));
+        return Ok(Some(format!("it has {} variables, not {vars}", state.vars())));
     }
     let State::Sum(products) = state else {
-        return Ok(Some(
-            "it is a bare polynomial, not a sum of products".into(),
-        ));
+        return Ok(Some("it is a bare polynomial, not a sum of products".into()));
     };
     if let Some(why) = outside("products", products.len(), space.products) {
         return Ok(Some(why));
     }
     for product in products {
         // A product may end early, so one factor is always possible.
-        if let Some(why) = outside(
-            "factors in a product",
-            product.0.len(),
-            Count {
-                min: 1,
-                ..space.factors
-            },
-        ) {
+        if let Some(why) = outside("factors in a product", product.0.len(), Count { min: 1, ..space.factors }) {
             return Ok(Some(why));
         }
         for factor in &product.0 {
             let coeff = factor.0.iter().map(|t| t.coeff).max().unwrap_or(0);
-            let degree = factor
-                .0
-                .iter()
-                .map(|t| t.monomial.degree())
-                .max()
-                .unwrap_or(0);
+            let degree = factor.0.iter().map(|t| t.monomial.degree()).max().unwrap_or(0);
             let checks = [
-                over(
-                    "terms in a factor",
-                    factor.0.len() as u64,
-                    u64::from(space.terms.factor),
-                ),
+                over("terms in a factor", factor.0.len() as u64, u64::from(space.terms.factor)),
                 over("a coefficient in a factor", coeff, space.coeff.factor),
-                over(
-                    "the degree of a factor",
-                    u64::from(degree),
-                    u64::from(space.degree.factor),
-                ),
+                over("the degree of a factor", u64::from(degree), u64::from(space.degree.factor)),
             ];
             if let Some(why) = checks.into_iter().flatten().next() {
                 return Ok(Some(why));
@@ -66,16 +36,8 @@ pub fn misfit(
         }
         let value = product.value(order)?;
         let checks = [
-            over(
-                "terms in a simplified product",
-                value.terms().len() as u64,
-                u64::from(space.terms.product),
-            ),
-            over(
-                "a coefficient in a simplified product",
-                value.max_coeff(),
-                space.coeff.product,
-            ),
+            over("terms in a simplified product", value.terms().len() as u64, u64::from(space.terms.product)),
+            over("a coefficient in a simplified product", value.max_coeff(), space.coeff.product),
         ];
         if let Some(why) = checks.into_iter().flatten().next() {
             return Ok(Some(why));
@@ -84,16 +46,8 @@ pub fn misfit(
     let value: Poly = state.value(order)?;
     let degree = value.degree();
     let checks = [
-        over(
-            "a coefficient of the endpoint",
-            value.max_coeff(),
-            space.coeff.polynomial,
-        ),
-        over(
-            "the degree of the endpoint",
-            u64::from(degree),
-            u64::from(space.degree.polynomial),
-        ),
+        over("a coefficient of the endpoint", value.max_coeff(), space.coeff.polynomial),
+        over("the degree of the endpoint", u64::from(degree), u64::from(space.degree.polynomial)),
     ];
     Ok(checks.into_iter().flatten().next())
 }
@@ -115,13 +69,7 @@ mod tests {
     fn why(text: &str) -> Option<String> {
         let style = Style::default();
         let state = notation::parse(text, Notation::Infix, style).unwrap();
-        misfit(
-            &state,
-            &Space::named("small_coeff").unwrap(),
-            1,
-            style.order,
-        )
-        .unwrap()
+        misfit(&state, &Space::named("small_coeff").unwrap(), 1, style.order).unwrap()
     }
 
     #[test]
@@ -133,11 +81,7 @@ mod tests {
                 let mut sampler = Sampler::new(&task, 5, Purpose::Train).unwrap();
                 for index in 0..300 {
                     let start = sampler.proof(index, None).start;
-                    assert_eq!(
-                        misfit(&start, &space, vars, task.style.order).unwrap(),
-                        None,
-                        "{key} {vars} {index}"
-                    );
+                    assert_eq!(misfit(&start, &space, vars, task.style.order).unwrap(), None, "{key} {vars} {index}");
                 }
             }
         }
@@ -151,14 +95,8 @@ mod tests {
             ("(x1^1)*(2)*(2)*(2)+(3)*(2)", "4 factors"),
             ("(6*x1^1)*(2)+(3)*(2)", "a coefficient in a factor is 6"),
             ("(x1^4)*(2)+(3)*(2)", "the degree of a factor is 4"),
-            (
-                "(5*x1^1)*(5)+(3)*(2)",
-                "a coefficient in a simplified product is 25",
-            ),
-            (
-                "(x1^3)*(x1^3)*(x1^3)+(3)*(2)",
-                "the degree of the endpoint is 9",
-            ),
+            ("(5*x1^1)*(5)+(3)*(2)", "a coefficient in a simplified product is 25"),
+            ("(x1^3)*(x1^3)*(x1^3)+(3)*(2)", "the degree of the endpoint is 9"),
         ] {
             let found = why(text).unwrap_or_default();
             assert!(found.contains(part), "{text}: {found}");

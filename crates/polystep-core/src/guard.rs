@@ -20,18 +20,11 @@ pub struct Guard {
 impl Guard {
     /// The endpoints of all valid, test and beam proofs of the six configurations in one and two variables.
     pub fn standard() -> Guard {
-        let spaces: Vec<(Space, usize)> = KEYS
-            .iter()
-            .filter_map(|k| Space::named(k).ok())
-            .flat_map(|s| [(s.clone(), 1), (s, 2)])
-            .collect();
-        let parts: Vec<Vec<u64>> = spaces
-            .par_iter()
-            .map(|(space, vars)| endpoints(space, *vars).unwrap_or_default())
-            .collect();
-        Guard {
-            endpoints: parts.into_iter().flatten().collect(),
-        }
+        let spaces: Vec<(Space, usize)> =
+            KEYS.iter().filter_map(|k| Space::named(k).ok()).flat_map(|s| [(s.clone(), 1), (s, 2)]).collect();
+        let parts: Vec<Vec<u64>> =
+            spaces.par_iter().map(|(space, vars)| endpoints(space, *vars).unwrap_or_default()).collect();
+        Guard { endpoints: parts.into_iter().flatten().collect() }
     }
 
     /// Adds the sets of one more space, e.g. a user's own.
@@ -59,12 +52,8 @@ impl Guard {
 
 fn endpoints(space: &Space, vars: usize) -> Result<Vec<u64>, SpaceError> {
     let mut found = Vec::new();
-    for FixedSet {
-        purpose, proofs, ..
-    } in SETS
-    {
-        let mut polynomials =
-            Polynomials::new(space, vars, Style::default(), crate::sets::SEED, purpose)?;
+    for FixedSet { purpose, proofs, .. } in SETS {
+        let mut polynomials = Polynomials::new(space, vars, Style::default(), crate::sets::SEED, purpose)?;
         for index in 0..proofs {
             polynomials.draw(index);
             found.push(polynomials.endpoint_fingerprint());

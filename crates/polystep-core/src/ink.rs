@@ -36,10 +36,7 @@ pub(crate) struct Seg {
 impl Seg {
     /// The run without its first and last token: a factor without its parentheses.
     pub fn inner(self) -> Seg {
-        Seg {
-            start: self.start + 1,
-            len: self.len - 2,
-        }
+        Seg { start: self.start + 1, len: self.len - 2 }
     }
 
     pub fn end(self) -> usize {
@@ -99,10 +96,7 @@ impl Page {
     /// The run from `start` to here.
     #[inline]
     pub fn since(&self, start: usize) -> Seg {
-        Seg {
-            start,
-            len: self.at - start,
-        }
+        Seg { start, len: self.at - start }
     }
 }
 
@@ -131,17 +125,10 @@ impl Letters {
     pub fn new(basis: &Basis, notation: Notation, style: Style) -> Letters {
         let spell = |rank: usize, raw: bool| {
             // A term with the coefficient 1 is spelled by its monomial alone.
-            let term = Term {
-                coeff: 1,
-                monomial: basis.monomials[rank],
-                raw,
-            };
+            let term = Term { coeff: 1, monomial: basis.monomials[rank], raw };
             let state = State::Sum(vec![Product(vec![Factor(vec![term])]); 2]);
             let mut tokens = Vec::new();
-            let plain = Style {
-                order: TermOrder::Paper,
-                ones: false,
-            };
+            let plain = Style { order: TermOrder::Paper, ones: false };
             let layout = write_tokens(&state, &Open::new(), notation, plain, &mut tokens);
             tokens[layout.terms[0][0][0].clone()].to_vec()
         };
@@ -149,10 +136,7 @@ impl Letters {
         for raw in [false, true] {
             for rank in 0..basis.len() {
                 let word = spell(rank, raw);
-                monomials.push(Seg {
-                    start: spellings.len(),
-                    len: word.len(),
-                });
+                monomials.push(Seg { start: spellings.len(), len: word.len() });
                 spellings.extend(word);
             }
         }
@@ -168,11 +152,7 @@ impl Letters {
                 entry
             })
             .collect();
-        let differs = basis
-            .monomials
-            .iter()
-            .map(|m| m.has_first_power())
-            .collect();
+        let differs = basis.monomials.iter().map(|m| m.has_first_power()).collect();
         let mut letters = Letters {
             prefix: notation == Notation::Prefix,
             ones: style.ones,
@@ -228,8 +208,7 @@ impl Letters {
     /// Whether a term is written differently when it is simplified.
     #[inline]
     pub fn is_raw(&self, cell: Cell) -> bool {
-        self.differs[usize::from(cell.rank)]
-            || (self.ones && cell.coeff == 1 && cell.rank != self.one)
+        self.differs[usize::from(cell.rank)] || (self.ones && cell.coeff == 1 && cell.rank != self.one)
     }
 
     /// Digits; with `times`, a `*` behind them.
@@ -265,20 +244,15 @@ impl Letters {
         if rank == self.one {
             return;
         }
-        let seg =
-            self.monomials[usize::from(rank) + if raw { self.monomials.len() / 2 } else { 0 }];
-        let word: &[u8; WORD] = self.spellings[seg.start..]
-            .first_chunk()
-            .expect("the slack is longer than a word");
+        let seg = self.monomials[usize::from(rank) + if raw { self.monomials.len() / 2 } else { 0 }];
+        let word: &[u8; WORD] = self.spellings[seg.start..].first_chunk().expect("the slack is longer than a word");
         if seg.len <= WORD {
             page.push_word(word, seg.len);
             return;
         }
         page.reserve(seg.len);
         for i in (0..seg.len).step_by(WORD) {
-            let word: &[u8; WORD] = self.spellings[seg.start + i..]
-                .first_chunk()
-                .expect("as above");
+            let word: &[u8; WORD] = self.spellings[seg.start + i..].first_chunk().expect("as above");
             page.push_word(word, WORD.min(seg.len - i));
         }
     }

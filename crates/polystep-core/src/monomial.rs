@@ -41,18 +41,12 @@ impl Monomial {
 
     /// The exponent of x_{var+1}.
     pub fn exponent(self, var: usize) -> u8 {
-        if var < MAX_VARS {
-            (self.0 >> shift(var)) as u8
-        } else {
-            0
-        }
+        if var < MAX_VARS { (self.0 >> shift(var)) as u8 } else { 0 }
     }
 
     /// The variables that occur, with their exponents, x1 first.
     pub fn powers(self) -> impl Iterator<Item = (usize, u8)> {
-        (0..MAX_VARS)
-            .map(move |v| (v, self.exponent(v)))
-            .filter(|&(_, e)| e > 0)
+        (0..MAX_VARS).map(move |v| (v, self.exponent(v))).filter(|&(_, e)| e > 0)
     }
 
     /// The sum of the exponents.
@@ -123,12 +117,7 @@ impl TermOrder {
 }
 
 /// All monomials in the first `vars` variables up to `degree`, in term order. `None` if there are more than `limit`.
-pub fn monomials(
-    vars: usize,
-    degree: u32,
-    order: TermOrder,
-    limit: usize,
-) -> Option<Vec<Monomial>> {
+pub fn monomials(vars: usize, degree: u32, order: TermOrder, limit: usize) -> Option<Vec<Monomial>> {
     let mut all = vec![Monomial::ONE];
     for var in 0..vars {
         let mut wider = Vec::new();
@@ -167,10 +156,7 @@ mod tests {
         // 30*x1^3 + 6*x2^3 + 6*x1^2*x2 + 8*x2^2
         let terms = [m(&[3]), m(&[0, 3]), m(&[2, 1]), m(&[0, 2])];
         assert!(terms.is_sorted_by(|&a, &b| TermOrder::Paper.compare(a, b) == Ordering::Less));
-        assert_eq!(
-            TermOrder::Grlex.compare(terms[1], terms[2]),
-            Ordering::Greater
-        );
+        assert_eq!(TermOrder::Grlex.compare(terms[1], terms[2]), Ordering::Greater);
     }
 
     #[test]

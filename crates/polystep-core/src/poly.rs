@@ -53,9 +53,7 @@ impl Poly {
 
     /// The constant polynomial 1, the empty product.
     pub fn one() -> Poly {
-        Poly {
-            terms: vec![(1, Monomial::ONE)],
-        }
+        Poly { terms: vec![(1, Monomial::ONE)] }
     }
 
     /// Coefficients and monomials in term order.
@@ -96,9 +94,7 @@ impl Poly {
 
     /// A 64-bit name of the polynomial, the same in every term order and on every machine: the guard's key.
     pub fn fingerprint(&self) -> u64 {
-        self.terms.iter().fold(0, |sum: u64, &(c, m)| {
-            sum.wrapping_add(fingerprint_term(c, m))
-        })
+        self.terms.iter().fold(0, |sum: u64, &(c, m)| sum.wrapping_add(fingerprint_term(c, m)))
     }
 }
 
@@ -128,14 +124,8 @@ mod tests {
         // (3x + 4)(x + 4x^2) = 4x·3x^2… = 12x^3 + 19x^2 + 4x
         let a = Poly::collect([(4, x(0)), (3, x(1))], order).unwrap();
         let b = Poly::collect([(1, x(1)), (4, x(2))], order).unwrap();
-        assert_eq!(
-            a.mul(&b, order).unwrap().terms(),
-            &[(12, x(3)), (19, x(2)), (4, x(1))]
-        );
-        assert_eq!(
-            a.add(&b, order).unwrap().terms(),
-            &[(4, x(2)), (4, x(1)), (4, x(0))]
-        );
+        assert_eq!(a.mul(&b, order).unwrap().terms(), &[(12, x(3)), (19, x(2)), (4, x(1))]);
+        assert_eq!(a.add(&b, order).unwrap().terms(), &[(4, x(2)), (4, x(1)), (4, x(0))]);
     }
 
     #[test]

@@ -42,17 +42,11 @@ pub enum Operand {
 impl Operand {
     /// The operand's range in a layout of the state.
     pub fn range(&self, layout: &Layout) -> Range<usize> {
-        let hull = |ranges: &[Range<usize>], r: &Range<usize>| {
-            ranges[r.start].start..ranges[r.end - 1].end
-        };
+        let hull = |ranges: &[Range<usize>], r: &Range<usize>| ranges[r.start].start..ranges[r.end - 1].end;
         match self {
             Operand::Products(r) => hull(&layout.products, r),
             Operand::Factors { product, factors } => hull(&layout.factors[*product], factors),
-            Operand::Terms {
-                product,
-                factor,
-                terms,
-            } => hull(&layout.terms[*product][*factor], terms),
+            Operand::Terms { product, factor, terms } => hull(&layout.terms[*product][*factor], terms),
         }
     }
 }
@@ -118,21 +112,14 @@ impl Proof {
     /// assert_eq!(lines, ["(2*x1)*(x1^1+1)", "(2*x1)*(x1+1)", "2*x1^2+2*x1"]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn of(
-        start: &State,
-        granularity: Granularity,
-        style: Style,
-    ) -> Result<Proof, ArithmeticError> {
+    pub fn of(start: &State, granularity: Granularity, style: Style) -> Result<Proof, ArithmeticError> {
         let mut steps: Vec<Step> = Vec::new();
         let mut state = start.clone();
         while let Some(step) = next_step(&state, granularity, style)? {
             state = step.after.clone();
             steps.push(step);
         }
-        Ok(Proof {
-            start: start.clone(),
-            steps,
-        })
+        Ok(Proof { start: start.clone(), steps })
     }
 
     /// All states, from the start to the endpoint.
@@ -161,11 +148,7 @@ impl Proof {
                     Line {
                         kind: s.kind,
                         input: write(&s.before, &closed),
-                        target: if calculator {
-                            write(&s.after, &s.open)
-                        } else {
-                            next.clone()
-                        },
+                        target: if calculator { write(&s.after, &s.open) } else { next.clone() },
                         next: calculator.then_some(next),
                     }
                 };
@@ -187,13 +170,7 @@ impl Proof {
     fn annotated(&self, style: Style) -> Vec<Line> {
         let tagged = |tag: u8, state: &State, operand: Option<&Operand>| {
             let mut state_tokens = Vec::new();
-            let layout = write_tokens(
-                state,
-                &Open::new(),
-                Notation::Infix,
-                style,
-                &mut state_tokens,
-            );
+            let layout = write_tokens(state, &Open::new(), Notation::Infix, style, &mut state_tokens);
             let mut tokens = vec![tag, token::DOLLAR];
             match operand.map(|o| o.range(&layout)) {
                 None => tokens.extend(state_tokens),
@@ -234,23 +211,18 @@ impl Proof {
 }
 
 /// The one step that applies to a state; none if it is the endpoint.
-pub fn next_step(
-    state: &State,
-    granularity: Granularity,
-    style: Style,
-) -> Result<Option<Step>, ArithmeticError> {
+pub fn next_step(state: &State, granularity: Granularity, style: Style) -> Result<Option<Step>, ArithmeticError> {
     let State::Sum(products) = state else {
         return Ok(None);
     };
     let order = style.order;
-    let (kind, operand, mut after, mut open) =
-        if let Some(found) = facstep(products, granularity.fac, order)? {
-            found
-        } else if let Some(found) = mulstep(products, granularity.mul, order)? {
-            found
-        } else {
-            sumstep(products, granularity.sum, order)?
-        };
+    let (kind, operand, mut after, mut open) = if let Some(found) = facstep(products, granularity.fac, order)? {
+        found
+    } else if let Some(found) = mulstep(products, granularity.mul, order)? {
+        found
+    } else {
+        sumstep(products, granularity.sum, order)?
+    };
     let alone = match &after[..] {
         [Product(factors)] => matches!(&factors[..], [factor] if factor.is_simplified(order)),
         _ => false,
@@ -264,22 +236,12 @@ pub fn next_step(
     if matches!(after, State::Bare(_)) {
         open.retain(|&(p, f, _), _| (p, f) == (0, 0));
     }
-    Ok(Some(Step {
-        kind,
-        before: state.clone(),
-        after,
-        operand,
-        open,
-    }))
+    Ok(Some(Step { kind, before: state.clone(), after, operand, open }))
 }
 
 type Rewrite = (StepKind, Operand, Vec<Product>, Open);
 
-fn facstep(
-    products: &[Product],
-    fac: Fac,
-    order: TermOrder,
-) -> Result<Option<Rewrite>, ArithmeticError> {
+fn facstep(products: &[Product], fac: Fac, order: TermOrder) -> Result<Option<Rewrite>, ArithmeticError> {
     // A single factor on its own is still to be written without its parentheses, even if it is in normal form.
     let alone = products.len() == 1 && products[0].0.len() == 1;
     let unfinished = |p: usize, f: usize| alone || !products[p].0[f].is_simplified(order);
@@ -300,19 +262,12 @@ fn facstep(
         }
         Fac::Factor => {
             after[p].0[f] = collect(&products[p].0[f], order, (p, f), &mut open)?;
-            Operand::Factors {
-                product: p,
-                factors: f..f + 1,
-            }
+            Operand::Factors { product: p, factors: f..f + 1 }
         }
         Fac::Term => {
             let (factor, terms) = collect_term(&products[p].0[f], order, (p, f), &mut open)?;
             after[p].0[f] = factor;
-            Operand::Terms {
-                product: p,
-                factor: f,
-                terms,
-            }
+            Operand::Terms { product: p, factor: f, terms }
         }
     };
     Ok(Some((StepKind::Facstep, operand, after, open)))
@@ -328,11 +283,7 @@ fn collect(
     let collected = factor.value(order)?;
     for (t, &(_, monomial)) in collected.terms().iter().enumerate() {
         let alike = factor.0.iter().filter(|term| term.monomial == monomial);
-        leave_open(
-            alike.map(|term| vec![term.coeff]).collect(),
-            (p, f, t),
-            open,
-        );
+        leave_open(alike.map(|term| vec![term.coeff]).collect(), (p, f, t), open);
     }
     Ok(Factor::from(&collected))
 }
@@ -345,12 +296,7 @@ fn collect_term(
     open: &mut Open,
 ) -> Result<(Factor, Range<usize>), ArithmeticError> {
     let goal = Factor::from(&factor.value(order)?);
-    let k = factor
-        .0
-        .iter()
-        .zip(&goal.0)
-        .take_while(|(a, b)| a == b)
-        .count();
+    let k = factor.0.iter().zip(&goal.0).take_while(|(a, b)| a == b).count();
     let Some(&next) = goal.0.get(k) else {
         // Every goal term stands already; only a lone factor in normal form gets here, to lose its parentheses.
         return Ok((goal, 0..factor.0.len()));
@@ -361,19 +307,11 @@ fn collect_term(
     leave_open(summands, (p, f, k), open);
     let mut terms: Vec<Term> = factor.0[..k].to_vec();
     terms.push(next);
-    terms.extend(
-        (k..factor.0.len())
-            .filter(|i| !alike(i))
-            .map(|i| factor.0[i]),
-    );
+    terms.extend((k..factor.0.len()).filter(|i| !alike(i)).map(|i| factor.0[i]));
     Ok((Factor(terms), k..group.last().map_or(k + 1, |&i| i + 1)))
 }
 
-fn mulstep(
-    products: &[Product],
-    mul: Mul,
-    order: TermOrder,
-) -> Result<Option<Rewrite>, ArithmeticError> {
+fn mulstep(products: &[Product], mul: Mul, order: TermOrder) -> Result<Option<Rewrite>, ArithmeticError> {
     let Some(p) = products.iter().position(|product| product.0.len() > 1) else {
         return Ok(None);
     };
@@ -384,29 +322,17 @@ fn mulstep(
     };
     let result = Product(factors[..taken].to_vec()).value(order)?;
     let mut open = Open::new();
-    let count = factors[..taken]
-        .iter()
-        .try_fold(1usize, |n, f| n.checked_mul(f.0.len()));
+    let count = factors[..taken].iter().try_fold(1usize, |n, f| n.checked_mul(f.0.len()));
     let few = count.is_some_and(|n| n <= MAX_COMBINATIONS);
-    let expansion = if few {
-        combinations(&factors[..taken])
-    } else {
-        Vec::new()
-    };
+    let expansion = if few { combinations(&factors[..taken]) } else { Vec::new() };
     for (t, &(_, monomial)) in result.terms().iter().enumerate() {
-        let summands = expansion
-            .iter()
-            .filter(|(_, m)| *m == monomial)
-            .map(|(s, _)| s.clone());
+        let summands = expansion.iter().filter(|(_, m)| *m == monomial).map(|(s, _)| s.clone());
         leave_open(summands.collect(), (p, 0, t), &mut open);
     }
     let mut after = products.to_vec();
     after[p].0.splice(..taken, [Factor::from(&result)]);
     let operand = match mul {
-        Mul::Pair => Operand::Factors {
-            product: p,
-            factors: 0..2,
-        },
+        Mul::Pair => Operand::Factors { product: p, factors: 0..2 },
         Mul::Product => Operand::Products(p..p + 1),
     };
     Ok(Some((StepKind::Mulstep, operand, after, open)))
@@ -449,11 +375,7 @@ fn sumstep(products: &[Product], sum: Sum, order: TermOrder) -> Result<Rewrite, 
     let mut open = Open::new();
     for (t, &(_, monomial)) in result.terms().iter().enumerate() {
         let alike = terms.clone().filter(|term| term.monomial == monomial);
-        leave_open(
-            alike.map(|term| vec![term.coeff]).collect(),
-            (0, 0, t),
-            &mut open,
-        );
+        leave_open(alike.map(|term| vec![term.coeff]).collect(), (0, 0, t), &mut open);
     }
     let mut after = vec![Product(vec![Factor::from(&result)])];
     after.extend_from_slice(&products[taken..]);

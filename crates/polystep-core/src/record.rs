@@ -106,30 +106,15 @@ impl StepRecord {
 impl Sampler {
     /// Proof `index` as a record.
     pub fn record(&mut self, index: u64, guard: Option<&Guard>) -> ProofRecord {
-        let Task {
-            setting,
-            granularity,
-            notation,
-            style,
-            vars,
-            ..
-        } = *self.task();
+        let Task { setting, granularity, notation, style, vars, .. } = *self.task();
         let (lines, start, end) = if setting == Setting::Arithmetic {
             let line = self.exercise_line(index);
             let (start, end) = (line.input.clone(), line.target.clone());
-            (
-                vec![line],
-                token::decode(&start, notation),
-                token::decode(&end, notation),
-            )
+            (vec![line], token::decode(&start, notation), token::decode(&end, notation))
         } else {
             let proof = self.proof(index, guard);
             let print = |state| crate::notation::print(state, notation, style);
-            (
-                proof.lines(setting, notation, style),
-                print(&proof.start),
-                print(proof.end()),
-            )
+            (proof.lines(setting, notation, style), print(&proof.start), print(proof.end()))
         };
         let config = self.task().space.key.clone();
         ProofRecord {
@@ -144,10 +129,7 @@ impl Sampler {
             style,
             start,
             end,
-            steps: lines
-                .iter()
-                .map(|line| StepRecord::new(line, notation))
-                .collect(),
+            steps: lines.iter().map(|line| StepRecord::new(line, notation)).collect(),
         }
     }
 }
@@ -161,21 +143,17 @@ mod tests {
     fn a_record_is_one_line_of_json() {
         let mut task = Task::new(Space::named("small_coeff").unwrap(), 1);
         task.setting = Setting::Calculator;
-        let record = Sampler::new(&task, 1, Purpose::Train)
-            .unwrap()
-            .record(3, None);
+        let record = Sampler::new(&task, 1, Purpose::Train).unwrap().record(3, None);
         let json = serde_json::to_string(&record).unwrap();
-        assert!(json.starts_with(r#"{"id":"small_coeff:1:train:1:3","seed":1,"index":3,"config":"small_coeff","vars":1,"#), "{json}");
         assert!(
-            json.contains(
-                r#""setting":"calculator","granularity":"coarse","notation":"infix","start":"("#
-            ),
+            json.starts_with(r#"{"id":"small_coeff:1:train:1:3","seed":1,"index":3,"config":"small_coeff","vars":1,"#),
+            "{json}"
+        );
+        assert!(
+            json.contains(r#""setting":"calculator","granularity":"coarse","notation":"infix","start":"("#),
             "{json}"
         );
         assert_eq!(serde_json::from_str::<ProofRecord>(&json).unwrap(), record);
-        assert_eq!(
-            record.steps.last().unwrap().next.as_deref(),
-            Some(record.end.as_str())
-        );
+        assert_eq!(record.steps.last().unwrap().next.as_deref(), Some(record.end.as_str()));
     }
 }

@@ -152,17 +152,9 @@ impl Polynomials {
         ];
         // Where products are drawn until one fits, only the sum can be in the way once a product was found.
         let sum_is_stuck = self.space.retry != Retry::Polynomial && broken[2] > 0;
-        let worst = if sum_is_stuck {
-            2
-        } else {
-            (0..3).max_by_key(|&i| broken[i]).unwrap_or(0)
-        };
+        let worst = if sum_is_stuck { 2 } else { (0..3).max_by_key(|&i| broken[i]).unwrap_or(0) };
         let (cap, value) = caps[worst];
-        let reason = format!(
-            "it was broken in {} of {} draws",
-            broken[worst],
-            broken.iter().sum::<u64>()
-        );
+        let reason = format!("it was broken in {} of {} draws", broken[worst], broken.iter().sum::<u64>());
         Err(SpaceError::Cap { cap, value, reason })
     }
 
@@ -182,13 +174,7 @@ impl Polynomials {
     /// The polynomial just drawn, as the state that a proof starts from.
     pub fn state(&self) -> State {
         let d = &self.draft;
-        let term = |c: &Cell| {
-            Term::raw(
-                c.coeff,
-                self.basis.monomials[usize::from(c.rank)],
-                self.style.ones,
-            )
-        };
+        let term = |c: &Cell| Term::raw(c.coeff, self.basis.monomials[usize::from(c.rank)], self.style.ones);
         let factor = |&f: &FactorSpan| Factor(d.raw(f).iter().map(term).collect());
         let product = |&p: &ProductSpan| Product(d.factors(p).iter().map(factor).collect());
         State::Sum(d.products.iter().map(product).collect())
@@ -197,10 +183,7 @@ impl Polynomials {
     /// The fingerprint of the endpoint, [`Poly::fingerprint`](crate::poly::Poly::fingerprint).
     #[inline]
     pub fn endpoint_fingerprint(&self) -> u64 {
-        self.draft
-            .total
-            .iter()
-            .fold(0u64, |sum, &c| sum.wrapping_add(self.basis.fingerprint(c)))
+        self.draft.total.iter().fold(0u64, |sum, &c| sum.wrapping_add(self.basis.fingerprint(c)))
     }
 
     /// A 64-bit name of the start as it is written: products, factors and terms in their order.
@@ -234,20 +217,12 @@ impl Polynomials {
             taking_part = self.stream.between(1, self.vars as u64) as usize;
             self.stream.choose(&mut xs[..self.vars], taking_part);
         }
-        let mdeg = self
-            .stream
-            .between(1, u64::from(self.space.degree.polynomial)) as u32;
+        let mdeg = self.stream.between(1, u64::from(self.space.degree.polynomial)) as u32;
         let products = self.space.products;
-        let nprod = self
-            .stream
-            .between(u64::from(products.min), u64::from(products.max));
+        let nprod = self.stream.between(u64::from(products.min), u64::from(products.max));
         let mut tries = 0;
         while (self.draft.products.len() as u64) < nprod {
-            let mark = (
-                self.draft.raw.len(),
-                self.draft.simple.len(),
-                self.draft.factors.len(),
-            );
+            let mark = (self.draft.raw.len(), self.draft.simple.len(), self.draft.factors.len());
             let Err(broken) = self.build_product(&mut xs[..taking_part], mdeg) else {
                 tries = 0;
                 continue;
@@ -276,9 +251,7 @@ impl Polynomials {
         }
         let xs = &mut xs[..nvar];
         let factors = self.space.factors;
-        let nfac = self
-            .stream
-            .between(u64::from(factors.min), u64::from(factors.max));
+        let nfac = self.stream.between(u64::from(factors.min), u64::from(factors.max));
         let (max_terms, max_coeff) = (self.space.terms.product, self.space.coeff.product);
         let (mut rdegree, mut rterms, mut rcoeff) = (mdeg, max_terms, max_coeff);
         let first = self.draft.factors.len() as u32;
@@ -313,11 +286,7 @@ impl Polynomials {
             }
         }
         let limit = self.space.coeff.polynomial;
-        if self
-            .current
-            .iter()
-            .any(|c| self.total.coeff(c.rank) + c.coeff > limit)
-        {
+        if self.current.iter().any(|c| self.total.coeff(c.rank) + c.coeff > limit) {
             return Err(Broken::PolynomialCoefficient);
         }
         for c in &self.current {
@@ -340,9 +309,7 @@ impl Polynomials {
         if nvar < xs.len() {
             self.stream.choose(xs, nvar);
         }
-        let nterms = self
-            .stream
-            .between(1, u64::from(self.space.terms.factor.min(rterms)));
+        let nterms = self.stream.between(1, u64::from(self.space.terms.factor.min(rterms)));
         let max_degree = u64::from(self.space.degree.factor.min(rdegree));
         let max_coeff = self.space.coeff.factor.min(rcoeff);
         let draft = &mut self.draft;
@@ -353,12 +320,7 @@ impl Polynomials {
             let rank = if nvar == 1 {
                 self.basis.power(usize::from(xs[0]), d)
             } else {
-                let pick = |rank, _| {
-                    self.basis.times(
-                        rank,
-                        usize::from(xs[self.stream.below(nvar as u64) as usize]),
-                    )
-                };
+                let pick = |rank, _| self.basis.times(rank, usize::from(xs[self.stream.below(nvar as u64) as usize]));
                 (0..d).fold(self.basis.one(), pick)
             };
             // Insertion keeps like terms in the order in which they were drawn.
@@ -393,8 +355,7 @@ impl Polynomials {
             self.next.extend_from_slice(factor);
             return factor.iter().map(|c| c.coeff).max().unwrap_or(0);
         }
-        self.basis
-            .multiply(&self.current, factor, &mut self.product);
+        self.basis.multiply(&self.current, factor, &mut self.product);
         self.product.drain(&mut self.next)
     }
 }
@@ -405,9 +366,7 @@ mod tests {
 
     fn refusal(toml: &str, vars: usize) -> String {
         let space = Space::from_toml(toml).unwrap();
-        Polynomials::new(&space, vars, Style::default(), 1, Purpose::Train)
-            .unwrap_err()
-            .to_string()
+        Polynomials::new(&space, vars, Style::default(), 1, Purpose::Train).unwrap_err().to_string()
     }
 
     #[test]
@@ -416,15 +375,9 @@ mod tests {
         let toml = "[space]\ncoeff = { polynomial = 1, product = 1, factor = 1 }\n\
                     degree = { polynomial = 1, factor = 1 }\nmax = { products = 3, factors = 2 }\nretry = \"product\"";
         let sentence = refusal(&toml.replace("products = 3", "products = 12"), 1);
-        assert!(
-            sentence.contains("coeff.polynomial = 1 is in the way"),
-            "{sentence}"
-        );
+        assert!(sentence.contains("coeff.polynomial = 1 is in the way"), "{sentence}");
         let sentence = refusal("[space]\ndegree = { polynomial = 255, factor = 3 }", 8);
-        assert!(
-            sentence.contains("degree.polynomial = 255 is too large"),
-            "{sentence}"
-        );
+        assert!(sentence.contains("degree.polynomial = 255 is too large"), "{sentence}");
     }
 
     #[test]
@@ -435,12 +388,6 @@ mod tests {
         let forwards: Vec<State> = (0..50).map(|i| (a.draw(i), a.state()).1).collect();
         let backwards: Vec<State> = (0..50).rev().map(|i| (b.draw(i), b.state()).1).collect();
         assert!(forwards.iter().eq(backwards.iter().rev()));
-        assert_eq!(
-            a.endpoint_fingerprint(),
-            forwards[49]
-                .value(Style::default().order)
-                .unwrap()
-                .fingerprint()
-        );
+        assert_eq!(a.endpoint_fingerprint(), forwards[49].value(Style::default().order).unwrap().fingerprint());
     }
 }

@@ -49,13 +49,7 @@ pub(crate) struct Scribe {
 }
 
 impl Scribe {
-    pub fn new(
-        basis: &Basis,
-        setting: Setting,
-        granularity: Granularity,
-        notation: Notation,
-        style: Style,
-    ) -> Scribe {
+    pub fn new(basis: &Basis, setting: Setting, granularity: Granularity, notation: Notation, style: Style) -> Scribe {
         let fused = granularity.fac == Fac::Product && granularity.mul == Mul::Product;
         Scribe {
             setting,
@@ -110,10 +104,7 @@ impl Scribe {
         }
         let base = out.tokens.len() as u32;
         out.tokens.extend_from_slice(self.page.written());
-        out.spans.extend(self.spans.iter().map(|s| ExampleSpan {
-            start: s.start + base,
-            ..*s
-        }));
+        out.spans.extend(self.spans.iter().map(|s| ExampleSpan { start: s.start + base, ..*s }));
     }
 
     fn calculator(&self) -> bool {
@@ -143,8 +134,7 @@ impl Scribe {
     /// Whether a facstep changes a factor.
     #[inline]
     fn changes(&self, draft: &Draft, f: FactorSpan) -> bool {
-        f.raw.1 - f.raw.0 != f.simple.1 - f.simple.0
-            || draft.raw(f).iter().any(|&c| self.letters.is_raw(c))
+        f.raw.1 - f.raw.0 != f.simple.1 - f.simple.0 || draft.raw(f).iter().any(|&c| self.letters.is_raw(c))
     }
 
     fn facsteps(&mut self, draft: &Draft) {
@@ -213,9 +203,7 @@ impl Scribe {
     fn facsteps_by_term(&mut self, draft: &Draft, p: usize, i: usize, f: FactorSpan, alone: bool) {
         let (raw, simple) = (draft.raw(f), draft.simple(f));
         let at = self.products[p].0 + i;
-        let group = |from: usize, rank: u16| {
-            from + raw[from..].iter().take_while(|c| c.rank == rank).count()
-        };
+        let group = |from: usize, rank: u16| from + raw[from..].iter().take_while(|c| c.rank == rank).count();
         let mut ends = 0;
         let mut pending = 0;
         for &cell in simple {
@@ -226,10 +214,7 @@ impl Scribe {
         if pending == 0 {
             // Only a lone factor in normal form: it loses its parentheses.
             let seg = self.current[at];
-            self.mark(
-                StepKind::Facstep,
-                Mark::Within(p, i, 1, seg.len.saturating_sub(1)),
-            );
+            self.mark(StepKind::Facstep, Mark::Within(p, i, 1, seg.len.saturating_sub(1)));
             if self.calculator() {
                 self.emit_target(StepKind::Facstep, Some(seg));
             }
@@ -246,8 +231,7 @@ impl Scribe {
                 let (_, _, hi) = self.spell_mixture(&simple[..k], &raw[from..end], None);
                 self.mark(StepKind::Facstep, Mark::Within(p, i, lo, hi));
                 if self.calculator() {
-                    let (open, ..) =
-                        self.spell_mixture(&simple[..k], &raw[end..], Some(&raw[from..end]));
+                    let (open, ..) = self.spell_mixture(&simple[..k], &raw[end..], Some(&raw[from..end]));
                     self.current[at] = open;
                     self.emit_target(StepKind::Facstep, last.then_some(open));
                 }
@@ -273,23 +257,12 @@ impl Scribe {
         }
     }
 
-    fn mulstep_product(
-        &mut self,
-        basis: &Basis,
-        draft: &Draft,
-        p: usize,
-        product: ProductSpan,
-        alone: bool,
-    ) {
+    fn mulstep_product(&mut self, basis: &Basis, draft: &Draft, p: usize, product: ProductSpan, alone: bool) {
         self.mark(StepKind::Mulstep, Mark::Products(p, p + 1));
         let (first, _) = self.products[p];
         self.products[p].1 = 1;
         if self.calculator() {
-            let factors: Vec<&[Cell]> = draft
-                .factors(product)
-                .iter()
-                .map(|&f| draft.simple(f))
-                .collect();
+            let factors: Vec<&[Cell]> = draft.factors(product).iter().map(|&f| draft.simple(f)).collect();
             self.current[first] = self.spell_open_product(basis, &factors);
             self.emit_target(StepKind::Mulstep, alone.then(|| self.current[first]));
         }
@@ -297,14 +270,7 @@ impl Scribe {
         self.emit_next(StepKind::Mulstep, alone.then(|| self.current[first]));
     }
 
-    fn mulsteps_by_pair(
-        &mut self,
-        basis: &Basis,
-        draft: &Draft,
-        p: usize,
-        factors: &[FactorSpan],
-        alone: bool,
-    ) {
+    fn mulsteps_by_pair(&mut self, basis: &Basis, draft: &Draft, p: usize, factors: &[FactorSpan], alone: bool) {
         let mut left = std::mem::take(&mut self.left);
         left.clear();
         left.extend_from_slice(draft.simple(factors[0]));
@@ -336,8 +302,7 @@ impl Scribe {
         if self.granularity.sum == Sum::All {
             self.mark(StepKind::Sumstep, Mark::Products(0, n));
             if self.calculator() {
-                let addends: Vec<&[Cell]> =
-                    draft.products.iter().map(|&p| draft.expanded(p)).collect();
+                let addends: Vec<&[Cell]> = draft.products.iter().map(|&p| draft.expanded(p)).collect();
                 let open = self.spell_open_sum(&draft.total, &addends);
                 self.emit_target(StepKind::Sumstep, Some(open));
             }

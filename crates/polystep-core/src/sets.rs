@@ -30,21 +30,9 @@ pub struct FixedSet {
 
 /// test, valid and beam.
 pub const SETS: [FixedSet; 3] = [
-    FixedSet {
-        name: "test",
-        purpose: Purpose::Test,
-        proofs: 1000,
-    },
-    FixedSet {
-        name: "valid",
-        purpose: Purpose::Valid,
-        proofs: 1000,
-    },
-    FixedSet {
-        name: "beam",
-        purpose: Purpose::Beam,
-        proofs: BEAM_STEPS as u64,
-    },
+    FixedSet { name: "test", purpose: Purpose::Test, proofs: 1000 },
+    FixedSet { name: "valid", purpose: Purpose::Valid, proofs: 1000 },
+    FixedSet { name: "beam", purpose: Purpose::Beam, proofs: BEAM_STEPS as u64 },
 ];
 
 impl FixedSet {
@@ -118,15 +106,9 @@ mod tests {
     #[test]
     fn beam_sets_are_cut_at_five_thousand_steps() {
         let task = Task::new(Space::named("medium_coeff").unwrap(), 1);
-        let beam = FixedSet::of(Purpose::Beam)
-            .unwrap()
-            .examples(&task)
-            .unwrap();
+        let beam = FixedSet::of(Purpose::Beam).unwrap().examples(&task).unwrap();
         assert_eq!(beam.len(), BEAM_STEPS);
-        let test = FixedSet::of(Purpose::Test)
-            .unwrap()
-            .examples(&task)
-            .unwrap();
+        let test = FixedSet::of(Purpose::Test).unwrap().examples(&task).unwrap();
         assert_eq!(test.spans.last().unwrap().proof, 999);
     }
 }

@@ -130,13 +130,7 @@ pub enum Subtask {
 
 impl Subtask {
     /// All, in the paper's order.
-    pub const ALL: [Subtask; 5] = [
-        Subtask::Add,
-        Subtask::Mul2,
-        Subtask::Mul3,
-        Subtask::Scoeff,
-        Subtask::Mixed,
-    ];
+    pub const ALL: [Subtask; 5] = [Subtask::Add, Subtask::Mul2, Subtask::Mul3, Subtask::Scoeff, Subtask::Mixed];
 
     /// The paper's word for it.
     pub fn key(self) -> &'static str {
@@ -196,14 +190,8 @@ pub enum SpaceError {
 }
 
 /// The paper's six configurations.
-pub const KEYS: [&str; 6] = [
-    "small_coeff",
-    "medium_coeff",
-    "large_coeff",
-    "no_backtrack",
-    "medium_degree",
-    "medium_terms",
-];
+pub const KEYS: [&str; 6] =
+    ["small_coeff", "medium_coeff", "large_coeff", "no_backtrack", "medium_degree", "medium_terms"];
 
 impl Space {
     /// One of the paper's configurations.
@@ -221,27 +209,11 @@ impl Space {
         };
         Ok(Space {
             key: key.to_owned(),
-            coeff: Coefficients {
-                polynomial: c[0],
-                product: c[1],
-                factor: c[2],
-            },
-            degree: Degrees {
-                polynomial: d[0],
-                factor: d[1],
-            },
-            terms: Terms {
-                product: t[0],
-                factor: t[1],
-            },
-            products: Count {
-                min: 2,
-                max: max[0],
-            },
-            factors: Count {
-                min: 2,
-                max: max[1],
-            },
+            coeff: Coefficients { polynomial: c[0], product: c[1], factor: c[2] },
+            degree: Degrees { polynomial: d[0], factor: d[1] },
+            terms: Terms { product: t[0], factor: t[1] },
+            products: Count { min: 2, max: max[0] },
+            factors: Count { min: 2, max: max[1] },
             vars_prod: None,
             vars_fac: None,
             retry: Retry::default(),
@@ -262,11 +234,7 @@ impl Space {
                 (space.products, space.factors) = (one, Count { min: 2, max });
             }
             Subtask::Scoeff => {
-                space = Space {
-                    retry: self.retry,
-                    variables: self.variables,
-                    ..small_coeff()
-                };
+                space = Space { retry: self.retry, variables: self.variables, ..small_coeff() };
                 (space.vars_prod, space.vars_fac) = (self.vars_prod, self.vars_fac);
             }
             Subtask::Mixed => return space,
@@ -298,54 +266,31 @@ impl Space {
         ];
         for (cap, value) in at_least_one {
             if value == 0 {
-                return Err(SpaceError::Cap {
-                    cap,
-                    value,
-                    reason: "it must be at least 1".to_owned(),
-                });
+                return Err(SpaceError::Cap { cap, value, reason: "it must be at least 1".to_owned() });
             }
         }
-        for (cap, count) in [
-            ("max.products", self.products),
-            ("max.factors", self.factors),
-        ] {
+        for (cap, count) in [("max.products", self.products), ("max.factors", self.factors)] {
             if count.max < count.min || count.min == 0 {
                 let reason = format!("at least {} are drawn", count.min.max(1));
-                return Err(SpaceError::Cap {
-                    cap,
-                    value: u64::from(count.max),
-                    reason,
-                });
+                return Err(SpaceError::Cap { cap, value: u64::from(count.max), reason });
             }
             if count.max > 32 {
                 let reason = "at most 32".to_owned();
-                return Err(SpaceError::TooLarge {
-                    cap,
-                    value: u64::from(count.max),
-                    reason,
-                });
+                return Err(SpaceError::TooLarge { cap, value: u64::from(count.max), reason });
             }
         }
         let limits = [
             ("coeff.polynomial", self.coeff.polynomial, 1 << 40),
             ("coeff.product", self.coeff.product, 1 << 32),
             ("coeff.factor", self.coeff.factor, 1 << 20),
-            (
-                "degree.polynomial",
-                u64::from(self.degree.polynomial),
-                u64::from(MAX_DEGREE),
-            ),
+            ("degree.polynomial", u64::from(self.degree.polynomial), u64::from(MAX_DEGREE)),
             ("terms.product", u64::from(self.terms.product), 1 << 10),
             ("terms.factor", u64::from(self.terms.factor), 1 << 6),
         ];
         for (cap, value, limit) in limits {
             // 2^32 · (2^20 · 2^6) stays below 2^58, so a sampled product's coefficient cannot overflow before it is checked.
             if value > limit {
-                return Err(SpaceError::TooLarge {
-                    cap,
-                    value,
-                    reason: format!("at most {limit}"),
-                });
+                return Err(SpaceError::TooLarge { cap, value, reason: format!("at most {limit}") });
             }
         }
         Ok(())
@@ -353,10 +298,7 @@ impl Space {
 
     /// The variables that a factor and a product can have when `vars` take part.
     pub fn variables_of(&self, vars: usize) -> (usize, usize) {
-        (
-            self.vars_fac.unwrap_or(vars),
-            self.vars_prod.unwrap_or(vars),
-        )
+        (self.vars_fac.unwrap_or(vars), self.vars_prod.unwrap_or(vars))
     }
 
     /// A user's space: a TOML document with a `[space]` table.
@@ -366,10 +308,8 @@ impl Space {
         struct Document {
             space: SpaceTable,
         }
-        let document: Document = toml::from_str(text).map_err(|e| SpaceError::Toml {
-            message: e.message().to_owned(),
-            span: e.span(),
-        })?;
+        let document: Document =
+            toml::from_str(text).map_err(|e| SpaceError::Toml { message: e.message().to_owned(), span: e.span() })?;
         document.space.resolve()
     }
 }
@@ -380,26 +320,12 @@ fn small_coeff() -> Space {
 
 impl fmt::Display for Space {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Space {
-            coeff: c,
-            degree: d,
-            terms: t,
-            ..
-        } = self;
+        let Space { coeff: c, degree: d, terms: t, .. } = self;
         write!(f, "C {} {} {}", c.polynomial, c.product, c.factor)?;
-        write!(
-            f,
-            " D {} {} T {} {}",
-            d.polynomial, d.factor, t.product, t.factor
-        )?;
+        write!(f, " D {} {} T {} {}", d.polynomial, d.factor, t.product, t.factor)?;
         write!(f, " products {} {}", self.products.min, self.products.max)?;
         write!(f, " factors {} {}", self.factors.min, self.factors.max)?;
-        write!(
-            f,
-            " V {} {}",
-            self.vars_prod.unwrap_or(0),
-            self.vars_fac.unwrap_or(0)
-        )?;
+        write!(f, " V {} {}", self.vars_prod.unwrap_or(0), self.vars_fac.unwrap_or(0))?;
         write!(f, " retry {:?} variables {:?}", self.retry, self.variables)
     }
 }
@@ -434,23 +360,14 @@ impl SpaceTable {
     /// The space it describes.
     pub fn resolve(&self) -> Result<Space, SpaceError> {
         let base = Space::named(self.base.as_deref().unwrap_or("medium_coeff"))?;
-        let max = self.max.unwrap_or(Max {
-            products: base.products.max,
-            factors: base.factors.max,
-        });
+        let max = self.max.unwrap_or(Max { products: base.products.max, factors: base.factors.max });
         Ok(Space {
             key: self.key.clone().unwrap_or_else(|| "custom".to_owned()),
             coeff: self.coeff.unwrap_or(base.coeff),
             degree: self.degree.unwrap_or(base.degree),
             terms: self.terms.unwrap_or(base.terms),
-            products: Count {
-                min: 2,
-                max: max.products,
-            },
-            factors: Count {
-                min: 2,
-                max: max.factors,
-            },
+            products: Count { min: 2, max: max.products },
+            factors: Count { min: 2, max: max.factors },
             vars_prod: self.vars_prod,
             vars_fac: self.vars_fac,
             retry: self.retry.unwrap_or_default(),
@@ -468,10 +385,7 @@ mod tests {
         let s = Space::named("no_backtrack").unwrap();
         let largest_factor = s.coeff.factor * u64::from(s.terms.factor);
         assert_eq!(s.coeff.product, largest_factor.pow(s.factors.max));
-        assert_eq!(
-            s.coeff.polynomial,
-            s.coeff.product * u64::from(s.products.max)
-        );
+        assert_eq!(s.coeff.polynomial, s.coeff.product * u64::from(s.products.max));
         assert_eq!(s.terms.product, s.terms.factor.pow(s.factors.max));
         assert_eq!(s.degree.polynomial, s.degree.factor * s.factors.max);
     }
@@ -480,27 +394,17 @@ mod tests {
     fn a_users_space() {
         let text = "[space]\nbase = \"large_coeff\"\nmax = { products = 4, factors = 2 }\nretry = \"factor\"\n";
         let space = Space::from_toml(text).unwrap();
-        assert_eq!(
-            (space.coeff.polynomial, space.products.max, space.retry),
-            (300, 4, Retry::Factor)
-        );
+        assert_eq!((space.coeff.polynomial, space.products.max, space.retry), (300, 4, Retry::Factor));
         assert_eq!(space.validate(2), Ok(()));
     }
 
     #[test]
     fn unknown_keys_are_refused_with_their_place() {
         let text = "[space]\nmax_terms = 3\n";
-        let Err(SpaceError::Toml { message, span }) = Space::from_toml(text) else {
-            panic!()
-        };
+        let Err(SpaceError::Toml { message, span }) = Space::from_toml(text) else { panic!() };
         assert!(message.contains("unknown field `max_terms`"), "{message}");
         assert_eq!(&text[span.unwrap()], "max_terms");
-        assert!(
-            Space::named("huge")
-                .unwrap_err()
-                .to_string()
-                .contains("no_backtrack")
-        );
+        assert!(Space::named("huge").unwrap_err().to_string().contains("no_backtrack"));
     }
 
     #[test]
@@ -511,20 +415,14 @@ mod tests {
             error.to_string(),
             "this space can never be sampled: max.products = 1 is in the way (at least 2 are drawn)"
         );
-        assert_eq!(
-            Space::named("small_coeff").unwrap().validate(9),
-            Err(SpaceError::Vars(9))
-        );
+        assert_eq!(Space::named("small_coeff").unwrap().validate(9), Err(SpaceError::Vars(9)));
     }
 
     #[test]
     fn subtasks_keep_the_targets_caps() {
         let target = Space::named("medium_terms").unwrap();
         let mul3 = target.subtask(Subtask::Mul3);
-        assert_eq!(
-            (mul3.key.as_str(), mul3.terms, mul3.factors.max),
-            ("medium_terms/mul3", target.terms, 3)
-        );
+        assert_eq!((mul3.key.as_str(), mul3.terms, mul3.factors.max), ("medium_terms/mul3", target.terms, 3));
         assert_eq!(target.subtask(Subtask::Scoeff).coeff, small_coeff().coeff);
         assert_eq!(target.subtask(Subtask::Mixed), target);
     }

@@ -65,9 +65,7 @@ impl Streams {
         hasher.update(purpose.name().as_bytes());
         hasher.update(&[0]);
         hasher.update(label.as_bytes());
-        Streams {
-            origin: ChaCha8Rng::from_seed(*hasher.finalize().as_bytes()),
-        }
+        Streams { origin: ChaCha8Rng::from_seed(*hasher.finalize().as_bytes()) }
     }
 
     /// The stream of example `index`, at its beginning.
@@ -75,11 +73,7 @@ impl Streams {
     pub fn at(&self, index: u64) -> Stream {
         let mut rng = self.origin.clone();
         rng.set_stream(index);
-        Stream {
-            rng,
-            fraction: 0,
-            used: SPENT,
-        }
+        Stream { rng, fraction: 0, used: SPENT }
     }
 }
 
@@ -180,10 +174,7 @@ mod tests {
             counts[stream.below(10) as usize] += 1;
         }
         // 10 000 ± 5 standard deviations of 95
-        assert!(
-            counts.iter().all(|&c| (9_525..10_475).contains(&c)),
-            "{counts:?}"
-        );
+        assert!(counts.iter().all(|&c| (9_525..10_475).contains(&c)), "{counts:?}");
     }
 
     #[test]
@@ -194,9 +185,6 @@ mod tests {
     }
 
     fn golden() -> (Vec<u64>, u64) {
-        (
-            vec![7, 1, 1, 2, 1, 2, 6, 2, 3, 7, 8, 8, 2, 9, 3, 0],
-            893313188721624054,
-        )
+        (vec![7, 1, 1, 2, 1, 2, 6, 2, 3, 7, 8, 8, 2, 9, 3, 0], 893313188721624054)
     }
 }

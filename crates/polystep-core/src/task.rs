@@ -118,23 +118,11 @@ pub struct Granularity {
 
 impl Granularity {
     /// Whole products at once (the paper's COARSE).
-    pub const COARSE: Granularity = Granularity {
-        fac: Fac::Product,
-        mul: Mul::Product,
-        sum: Sum::All,
-    };
+    pub const COARSE: Granularity = Granularity { fac: Fac::Product, mul: Mul::Product, sum: Sum::All };
     /// One factor, two factors, two products (the paper's FINER, as its text has it).
-    pub const FINE: Granularity = Granularity {
-        fac: Fac::Factor,
-        mul: Mul::Pair,
-        sum: Sum::Pair,
-    };
+    pub const FINE: Granularity = Granularity { fac: Fac::Factor, mul: Mul::Pair, sum: Sum::Pair };
     /// One factor, whole products, one sum: closer to the steps per proof that the paper's error tables imply.
-    pub const FINE_COUNTED: Granularity = Granularity {
-        fac: Fac::Factor,
-        mul: Mul::Product,
-        sum: Sum::All,
-    };
+    pub const FINE_COUNTED: Granularity = Granularity { fac: Fac::Factor, mul: Mul::Product, sum: Sum::All };
 }
 
 impl Default for Granularity {
@@ -234,13 +222,8 @@ pub enum Setting {
 
 impl Setting {
     /// All settings.
-    pub const ALL: [Setting; 5] = [
-        Setting::Plain,
-        Setting::Calculator,
-        Setting::Annotated,
-        Setting::Endpoint,
-        Setting::Arithmetic,
-    ];
+    pub const ALL: [Setting; 5] =
+        [Setting::Plain, Setting::Calculator, Setting::Annotated, Setting::Endpoint, Setting::Arithmetic];
 
     /// The name in records and flags.
     pub fn name(self) -> &'static str {
@@ -267,11 +250,7 @@ impl FromStr for Setting {
         Setting::ALL
             .into_iter()
             .find(|setting| setting.name() == s)
-            .ok_or_else(|| {
-                format!(
-                    "unknown setting `{s}`: plain, calculator, annotated, endpoint or arithmetic"
-                )
-            })
+            .ok_or_else(|| format!("unknown setting `{s}`: plain, calculator, annotated, endpoint or arithmetic"))
     }
 }
 
@@ -308,9 +287,7 @@ impl Task {
     /// Whether the choices fit together.
     pub fn validate(&self) -> Result<(), SpaceError> {
         if self.setting == Setting::Annotated && self.notation == Notation::Prefix {
-            return Err(SpaceError::Task(
-                "annotated proofs are written in infix only",
-            ));
+            return Err(SpaceError::Task("annotated proofs are written in infix only"));
         }
         self.space.validate(self.vars)
     }
@@ -322,21 +299,10 @@ mod tests {
 
     #[test]
     fn granularities_have_names() {
-        for name in [
-            "coarse",
-            "fine",
-            "fine_counted",
-            "fac=term,mul=pair,sum=pair",
-            "fac=product,mul=pair,sum=all",
-        ] {
+        for name in ["coarse", "fine", "fine_counted", "fac=term,mul=pair,sum=pair", "fac=product,mul=pair,sum=all"] {
             assert_eq!(name.parse::<Granularity>().unwrap().to_string(), name);
         }
         assert_eq!("sum=all,mul=product".parse(), Ok(Granularity::FINE_COUNTED));
-        assert!(
-            "fac=pair"
-                .parse::<Granularity>()
-                .unwrap_err()
-                .contains("fac=factor|term|product")
-        );
+        assert!("fac=pair".parse::<Granularity>().unwrap_err().contains("fac=factor|term|product"));
     }
 }

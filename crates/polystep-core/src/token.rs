@@ -82,10 +82,7 @@ pub struct TokenError {
 
 /// The spelling of a token; ids past the vocabulary read as `<unk>`.
 pub fn name(token: u8) -> &'static str {
-    NAMES
-        .get(usize::from(token))
-        .copied()
-        .unwrap_or(NAMES[usize::from(UNK)])
+    NAMES.get(usize::from(token)).copied().unwrap_or(NAMES[usize::from(UNK)])
 }
 
 /// Writes tokens as text: infix without blanks (an annotation's tag and `$` are followed by one), prefix joined by one blank.
@@ -126,10 +123,7 @@ pub fn encode(text: &str) -> Result<Vec<u8>, TokenError> {
             at += found.len_utf8();
             continue;
         }
-        let (token, len) = token_at(&text[at..]).ok_or(TokenError {
-            found,
-            span: at..at + found.len_utf8(),
-        })?;
+        let (token, len) = token_at(&text[at..]).ok_or(TokenError { found, span: at..at + found.len_utf8() })?;
         tokens.push(token);
         at += len;
     }
@@ -138,9 +132,7 @@ pub fn encode(text: &str) -> Result<Vec<u8>, TokenError> {
 
 /// The token that `text` begins with, and its length in bytes: the longest name wins, but `*FAC` is `*` and `FAC`.
 pub(crate) fn token_at(text: &str) -> Option<(u8, usize)> {
-    let named = |from: u8, to: u8| {
-        (from..to).find(|&id| text.starts_with(name(id))).map(|id| (id, name(id).len()))
-    };
+    let named = |from: u8, to: u8| (from..to).find(|&id| text.starts_with(name(id))).map(|id| (id, name(id).len()));
     let bytes = text.as_bytes();
     match *bytes.first()? {
         digit @ b'0'..=b'9' => Some((DIGIT + digit - b'0', 1)),
@@ -180,26 +172,13 @@ mod tests {
 
     #[test]
     fn the_vocabulary_of_the_design() {
-        for (id, text) in [
-            (0, "<pad>"),
-            (4, "0"),
-            (13, "9"),
-            (14, "x1"),
-            (21, "x8"),
-            (22, "+"),
-            (30, "#"),
-            (31, "INT+"),
-        ] {
+        for (id, text) in
+            [(0, "<pad>"), (4, "0"), (13, "9"), (14, "x1"), (21, "x8"), (22, "+"), (30, "#"), (31, "INT+")]
+        {
             assert_eq!(name(id), text);
         }
-        assert_eq!(
-            [name(SUM_OF), name(PRODUCT_OF), name(MARK), name(END)],
-            ["+P", "*F", "MARK", "END"]
-        );
-        assert_eq!(
-            encode("(2*x1^10)").unwrap(),
-            [OPEN, DIGIT + 2, TIMES, VAR, POWER, DIGIT + 1, DIGIT, CLOSE]
-        );
+        assert_eq!([name(SUM_OF), name(PRODUCT_OF), name(MARK), name(END)], ["+P", "*F", "MARK", "END"]);
+        assert_eq!(encode("(2*x1^10)").unwrap(), [OPEN, DIGIT + 2, TIMES, VAR, POWER, DIGIT + 1, DIGIT, CLOSE]);
         assert_eq!(encode("2*q").unwrap_err().span, 2..3);
     }
 

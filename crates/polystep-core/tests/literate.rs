@@ -12,16 +12,10 @@ use polystep_core::{Granularity, Notation, Proof, Setting, Style, token};
 #[test]
 fn every_literate_proof() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/proofs");
-    let mut files: Vec<_> = fs::read_dir(folder)
-        .unwrap()
-        .map(|e| e.unwrap().path())
-        .collect();
+    let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
     files.sort();
     let mut blocks = 0;
-    for file in files
-        .iter()
-        .filter(|f| f.extension().is_some_and(|e| e == "md"))
-    {
+    for file in files.iter().filter(|f| f.extension().is_some_and(|e| e == "md")) {
         let text = fs::read_to_string(file).unwrap();
         for (info, body) in fences(&text) {
             let place = format!("{}: {info}\n{body}", file.display());
@@ -43,10 +37,7 @@ fn fences(text: &str) -> Vec<(String, String)> {
     let mut lines = text.lines();
     while let Some(line) = lines.next() {
         if let Some(info) = line.strip_prefix("```") {
-            let body: Vec<&str> = lines
-                .by_ref()
-                .take_while(|l| !l.starts_with("```"))
-                .collect();
+            let body: Vec<&str> = lines.by_ref().take_while(|l| !l.starts_with("```")).collect();
             found.push((info.to_owned(), body.join("\n")));
         }
     }
@@ -58,13 +49,8 @@ fn proof(words: Vec<&str>, body: &str, place: &str) {
     let setting: Setting = words.get(1).unwrap_or(&"plain").parse().expect(place);
     let style = Style::default();
     let mut lines = body.lines();
-    let start = lines
-        .next()
-        .expect(place)
-        .trim()
-        .trim_start_matches("MARK $ ");
-    let start = parse(start, Notation::Infix, style)
-        .unwrap_or_else(|e| panic!("{place}\n{}", e.caret(start)));
+    let start = lines.next().expect(place).trim().trim_start_matches("MARK $ ");
+    let start = parse(start, Notation::Infix, style).unwrap_or_else(|e| panic!("{place}\n{}", e.caret(start)));
     let proof = Proof::of(&start, granularity, style).expect(place);
     let found: Vec<String> = proof
         .lines(setting, Notation::Infix, style)
@@ -72,21 +58,13 @@ fn proof(words: Vec<&str>, body: &str, place: &str) {
         .map(|l| format!("{} {}", l.kind, token::decode(&l.target, Notation::Infix)))
         .collect();
     let expected: Vec<String> = lines
-        .map(|l| {
-            l.split_once(' ')
-                .map(|(kind, state)| format!("{kind} {}", state.trim()))
-                .expect(place)
-        })
+        .map(|l| l.split_once(' ').map(|(kind, state)| format!("{kind} {}", state.trim())).expect(place))
         .collect();
     assert_eq!(found, expected, "{place}");
     for state in proof.states() {
         for notation in [Notation::Infix, Notation::Prefix] {
             let text = print(state, notation, style);
-            assert_eq!(
-                parse(&text, notation, style).as_ref(),
-                Ok(state),
-                "{place}\n{text}"
-            );
+            assert_eq!(parse(&text, notation, style).as_ref(), Ok(state), "{place}\n{text}");
         }
     }
 }

@@ -2,14 +2,12 @@
 
 use polystep_core::check::check_step;
 use polystep_core::judge::{evaluate_brackets, judge, untagged};
-use polystep_core::notation::{
-    Open, parse, parse_open, parse_tokens, print, print_open, write_tokens,
-};
+use polystep_core::notation::{Open, parse, parse_open, parse_tokens, print, print_open, write_tokens};
 use polystep_core::space::{KEYS, Retry, Variables};
 use polystep_core::task::{Fac, Mul, Sum};
 use polystep_core::{
-    Granularity, Notation, Proof, Purpose, Sampler, Setting, Space, State, Style, Subtask, Task,
-    TermOrder, Verdict, token,
+    Granularity, Notation, Proof, Purpose, Sampler, Setting, Space, State, Style, Subtask, Task, TermOrder, Verdict,
+    token,
 };
 use proptest::prelude::*;
 
@@ -31,20 +29,10 @@ fn space() -> impl Strategy<Value = Space> {
     let retry = prop::sample::select(vec![Retry::Factor, Retry::Product, Retry::Polynomial]);
     let variables = prop::sample::select(vec![Variables::All, Variables::Uniform]);
     let subtask = prop::sample::select(Subtask::ALL.to_vec());
-    (
-        prop::sample::select(KEYS.to_vec()),
-        subtask,
-        retry,
-        variables,
-    )
-        .prop_map(|(key, subtask, retry, variables)| {
-            let space = Space {
-                retry,
-                variables,
-                ..Space::named(key).unwrap()
-            };
-            space.subtask(subtask)
-        })
+    (prop::sample::select(KEYS.to_vec()), subtask, retry, variables).prop_map(|(key, subtask, retry, variables)| {
+        let space = Space { retry, variables, ..Space::named(key).unwrap() };
+        space.subtask(subtask)
+    })
 }
 
 prop_compose! {

@@ -18,30 +18,17 @@ fn golden() -> String {
             let task = Task::new(Space::named(key).unwrap(), vars);
             let mut sampler = Sampler::new(&task, 1, Purpose::Train).unwrap();
             for index in 0..3 {
-                let start = print(
-                    &sampler.proof(index, None).start,
-                    Notation::Infix,
-                    task.style,
-                );
+                let start = print(&sampler.proof(index, None).start, Notation::Infix, task.style);
                 writeln!(text, "{key} {vars} {index} {start}").unwrap();
             }
         }
     }
-    let presets = [
-        Granularity::COARSE,
-        Granularity::FINE,
-        Granularity::FINE_COUNTED,
-    ];
+    let presets = [Granularity::COARSE, Granularity::FINE, Granularity::FINE_COUNTED];
     for setting in Setting::ALL {
         for granularity in presets {
             for notation in [Notation::Infix, Notation::Prefix] {
                 let space = Space::named("medium_coeff").unwrap();
-                let task = Task {
-                    setting,
-                    granularity,
-                    notation,
-                    ..Task::new(space, 2)
-                };
+                let task = Task { setting, granularity, notation, ..Task::new(space, 2) };
                 let Ok(mut sampler) = Sampler::new(&task, 1, Purpose::Train) else {
                     continue;
                 };
@@ -53,12 +40,7 @@ fn golden() -> String {
                     hasher.update(examples.src(i)).update(&[255]);
                     hasher.update(examples.tgt(i)).update(&[255]);
                 }
-                writeln!(
-                    text,
-                    "{setting} {granularity} {notation} {}",
-                    hasher.finalize().to_hex()
-                )
-                .unwrap();
+                writeln!(text, "{setting} {granularity} {notation} {}", hasher.finalize().to_hex()).unwrap();
             }
         }
     }

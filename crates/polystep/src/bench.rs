@@ -24,6 +24,8 @@ enum What {
     Generate(GenerateArgs),
     /// Training steps per second, on fixed shapes and on real data
     Train(crate::bench_train::Args),
+    /// Sequences decoded per second, greedy and with beams
+    Decode(crate::bench_decode::Args),
 }
 
 const EXAMPLES: &str = "\
@@ -94,6 +96,7 @@ pub fn run(args: Args) -> Result<()> {
     match args.what {
         What::Generate(args) => generate(args),
         What::Train(args) => crate::bench_train::run(args),
+        What::Decode(args) => crate::bench_decode::run(args),
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod args;
 mod bench;
+mod bench_decode;
 mod bench_train;
 mod card;
 mod check;

@@ -4,8 +4,8 @@
 //! parentheses and it is in normal form), a start to be wrapped as `(P)`, or two products of a mixture.
 
 use super::{
-    Atom, Complaint, Layout, NotationError, Open, ReadFactor, ReadTerm, Reader, Style, Summands,
-    TermBuilder, bare_or_wrapped, evaluate, sum_of,
+    Atom, Complaint, Layout, NotationError, Open, ReadFactor, ReadTerm, Reader, Style, Summands, TermBuilder,
+    bare_or_wrapped, evaluate, sum_of,
 };
 use crate::expr::{State, Term};
 use crate::monomial::Monomial;
@@ -16,11 +16,7 @@ pub(super) fn write(state: &State, open: &Open, style: Style, out: &mut Vec<u8>)
     let mut layout = Layout::default();
     match state {
         State::Bare(poly) => {
-            let terms: Vec<Term> = poly
-                .terms()
-                .iter()
-                .map(|&(c, m)| Term::plain(c, m))
-                .collect();
+            let terms: Vec<Term> = poly.terms().iter().map(|&(c, m)| Term::plain(c, m)).collect();
             let ranges = write_terms(&terms, (0, 0), open, style, out, base);
             layout.terms = vec![vec![ranges]];
         }
@@ -141,8 +137,7 @@ pub(super) fn read(mut reader: Reader<'_>) -> Result<(State, Open), NotationErro
     }
     let order = reader.style.order;
     let terms = products.into_iter().flatten().flatten().collect();
-    bare_or_wrapped(terms, order)
-        .map_err(|_| NotationError::new(Complaint::TooLarge, 0..reader.end))
+    bare_or_wrapped(terms, order).map_err(|_| NotationError::new(Complaint::TooLarge, 0..reader.end))
 }
 
 impl Reader<'_> {
@@ -190,10 +185,7 @@ impl Reader<'_> {
                 break;
             }
             term.push(atom).map_err(|c| NotationError::new(c, span))?;
-            let followed_by_parenthesis = self
-                .lexemes
-                .get(self.at + 1)
-                .is_some_and(|l| l.token == token::OPEN);
+            let followed_by_parenthesis = self.lexemes.get(self.at + 1).is_some_and(|l| l.token == token::OPEN);
             if self.peek() != Some(token::TIMES) || (may_split && followed_by_parenthesis) {
                 break;
             }
@@ -218,19 +210,11 @@ impl Reader<'_> {
             Some(t) if (token::VAR..token::PLUS).contains(&t) => {
                 let var = self.variable()?;
                 if !self.eat(token::POWER) {
-                    return Ok(Atom::Power {
-                        var,
-                        exponent: 1,
-                        written: false,
-                    });
+                    return Ok(Atom::Power { var, exponent: 1, written: false });
                 }
                 let start = self.span().start;
                 let n = self.number()?;
-                Ok(Atom::Power {
-                    var,
-                    exponent: self.exponent(n, start)?,
-                    written: true,
-                })
+                Ok(Atom::Power { var, exponent: self.exponent(n, start)?, written: true })
             }
             Some(token::BRACKET) => self.bracket(),
             Some(token::CLOSE) if self.at == 0 => self.fail(Complaint::Unbalanced),
@@ -260,8 +244,7 @@ impl Reader<'_> {
         }
         let span = start..self.span().end;
         self.at += 1;
-        let value =
-            evaluate(&summands).ok_or(NotationError::new(Complaint::BracketOverflow, span))?;
+        let value = evaluate(&summands).ok_or(NotationError::new(Complaint::BracketOverflow, span))?;
         Ok(Atom::Bracket(summands, value))
     }
 }

@@ -11,21 +11,15 @@ pub fn latex(state: &State, style: Style) -> String {
     match state {
         State::Bare(poly) => sum(poly.terms().iter().map(|&(c, m)| Term::plain(c, m)), style),
         State::Sum(products) => {
-            let factor = |f: &crate::expr::Factor| {
-                format!(r"\left({}\right)", sum(f.0.iter().copied(), style))
-            };
-            let product =
-                |p: &crate::expr::Product| p.0.iter().map(factor).collect::<Vec<_>>().join(" ");
+            let factor = |f: &crate::expr::Factor| format!(r"\left({}\right)", sum(f.0.iter().copied(), style));
+            let product = |p: &crate::expr::Product| p.0.iter().map(factor).collect::<Vec<_>>().join(" ");
             products.iter().map(product).collect::<Vec<_>>().join(" + ")
         }
     }
 }
 
 fn sum(terms: impl Iterator<Item = Term>, style: Style) -> String {
-    terms
-        .map(|t| term(t, style))
-        .collect::<Vec<_>>()
-        .join(" + ")
+    terms.map(|t| term(t, style)).collect::<Vec<_>>().join(" + ")
 }
 
 fn term(term: Term, style: Style) -> String {
@@ -34,11 +28,7 @@ fn term(term: Term, style: Style) -> String {
         parts.push(term.coeff.to_string());
     }
     for (var, e) in term.monomial.powers() {
-        let exponent = if e > 1 || term.raw {
-            format!("^{{{e}}}")
-        } else {
-            String::new()
-        };
+        let exponent = if e > 1 || term.raw { format!("^{{{e}}}") } else { String::new() };
         parts.push(format!("x_{{{}}}{exponent}", var + 1));
     }
     parts.join(" ")

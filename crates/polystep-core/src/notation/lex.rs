@@ -24,12 +24,9 @@ pub(super) fn lex(text: &str, notation: Notation) -> Result<Vec<Lexeme>, Notatio
             at += c.len_utf8();
             continue;
         }
-        let (token, len) = one(&text[at..], c, notation)
-            .map_err(|(complaint, len)| NotationError::new(complaint, at..at + len))?;
-        lexemes.push(Lexeme {
-            token,
-            span: at..at + len,
-        });
+        let (token, len) =
+            one(&text[at..], c, notation).map_err(|(complaint, len)| NotationError::new(complaint, at..at + len))?;
+        lexemes.push(Lexeme { token, span: at..at + len });
         at += len;
     }
     Ok(lexemes)
@@ -43,11 +40,7 @@ fn one(rest: &str, c: char, notation: Notation) -> Result<(u8, usize), (Complain
         '/' | '.' | '÷' => Err((Complaint::Fraction, len)),
         '·' | '×' | '⋅' | '∗' => Ok((token::TIMES, len)),
         '*' if rest.starts_with("**") => Ok((token::POWER, 2)),
-        '+' | '*'
-            if notation == Notation::Infix
-                && !rest.starts_with("+P")
-                && !rest.starts_with("*F") =>
-        {
+        '+' | '*' if notation == Notation::Infix && !rest.starts_with("+P") && !rest.starts_with("*F") => {
             Ok((if c == '+' { token::PLUS } else { token::TIMES }, 1))
         }
         'x' | 'X' | 'y' | 'Y' | 'z' | 'Z' => variable(rest, c.to_ascii_lowercase()),
@@ -66,9 +59,7 @@ fn variable(rest: &str, letter: char) -> Result<(u8, usize), (Complaint, usize)>
     let braced = underscore.and_then(|t| t.strip_prefix('{'));
     let digits_of = |t: &str| t.len() - t.trim_start_matches(|d: char| d.is_ascii_digit()).len();
     let (index, len) = match (braced, underscore) {
-        (Some(t), _) if t[digits_of(t)..].starts_with('}') => {
-            (&t[..digits_of(t)], digits_of(t) + 4)
-        }
+        (Some(t), _) if t[digits_of(t)..].starts_with('}') => (&t[..digits_of(t)], digits_of(t) + 4),
         (None, Some(t)) => (&t[..digits_of(t)], digits_of(t) + 2),
         (Some(_), _) => return Err((Complaint::Variable(rest[..3].to_owned()), 3)),
         (None, None) => (&tail[..digits_of(tail)], digits_of(tail) + 1),
@@ -78,11 +69,7 @@ fn variable(rest: &str, letter: char) -> Result<(u8, usize), (Complaint, usize)>
         ('x', "", None) => Some(0),
         ('y', "", None) => Some(1),
         ('z', "", None) => Some(2),
-        ('x', n, _) => n
-            .parse::<usize>()
-            .ok()
-            .filter(|n| (1..=MAX_VARS).contains(n))
-            .map(|n| n - 1),
+        ('x', n, _) => n.parse::<usize>().ok().filter(|n| (1..=MAX_VARS).contains(n)).map(|n| n - 1),
         _ => None,
     };
     match var {
@@ -93,7 +80,5 @@ fn variable(rest: &str, letter: char) -> Result<(u8, usize), (Complaint, usize)>
 }
 
 fn word(rest: &str) -> String {
-    rest.chars()
-        .take_while(|c| c.is_alphanumeric() || *c == '_')
-        .collect()
+    rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
 }

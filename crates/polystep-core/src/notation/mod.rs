@@ -167,11 +167,7 @@ impl NotationError {
         let inside = input.get(self.span.clone()).unwrap_or("");
         let column = before.chars().count();
         let width = inside.chars().count().max(1);
-        format!(
-            "{input}\n{}{} {self}",
-            " ".repeat(column),
-            "^".repeat(width)
-        )
+        format!("{input}\n{}{} {self}", " ".repeat(column), "^".repeat(width))
     }
 }
 
@@ -188,13 +184,7 @@ pub fn print_open(state: &State, open: &Open, notation: Notation, style: Style) 
 }
 
 /// Appends a state's tokens; the layout counts from the first token written here.
-pub fn write_tokens(
-    state: &State,
-    open: &Open,
-    notation: Notation,
-    style: Style,
-    out: &mut Vec<u8>,
-) -> Layout {
+pub fn write_tokens(state: &State, open: &Open, notation: Notation, style: Style, out: &mut Vec<u8>) -> Layout {
     match notation {
         Notation::Infix => infix::write(state, open, style, out),
         Notation::Prefix => prefix::write(state, open, style, out),
@@ -207,47 +197,22 @@ pub fn parse(text: &str, notation: Notation, style: Style) -> Result<State, Nota
 }
 
 /// Reads a state and keeps what its brackets held.
-pub fn parse_open(
-    text: &str,
-    notation: Notation,
-    style: Style,
-) -> Result<(State, Open), NotationError> {
+pub fn parse_open(text: &str, notation: Notation, style: Style) -> Result<(State, Open), NotationError> {
     let lexemes = lex::lex(text, notation)?;
     read(&lexemes, text.len(), notation, style)
 }
 
 /// Reads a state from a model's tokens. The span of an error counts tokens.
-pub fn parse_tokens(
-    tokens: &[u8],
-    notation: Notation,
-    style: Style,
-) -> Result<(State, Open), NotationError> {
-    let lexemes: Vec<Lexeme> = tokens
-        .iter()
-        .enumerate()
-        .map(|(i, &token)| Lexeme {
-            token,
-            span: i..i + 1,
-        })
-        .collect();
+pub fn parse_tokens(tokens: &[u8], notation: Notation, style: Style) -> Result<(State, Open), NotationError> {
+    let lexemes: Vec<Lexeme> = tokens.iter().enumerate().map(|(i, &token)| Lexeme { token, span: i..i + 1 }).collect();
     read(&lexemes, tokens.len(), notation, style)
 }
 
-fn read(
-    lexemes: &[Lexeme],
-    end: usize,
-    notation: Notation,
-    style: Style,
-) -> Result<(State, Open), NotationError> {
+fn read(lexemes: &[Lexeme], end: usize, notation: Notation, style: Style) -> Result<(State, Open), NotationError> {
     if lexemes.is_empty() {
         return Err(NotationError::new(Complaint::Empty, 0..end));
     }
-    let reader = Reader {
-        lexemes,
-        at: 0,
-        end,
-        style,
-    };
+    let reader = Reader { lexemes, at: 0, end, style };
     match notation {
         Notation::Infix => infix::read(reader),
         Notation::Prefix => prefix::read(reader),
@@ -277,10 +242,7 @@ fn sum_of(products: Vec<Vec<ReadFactor>>) -> (State, Open) {
     }
     let factor = |f: ReadFactor| Factor(f.into_iter().map(|t| t.term).collect());
     let product = |p: Vec<ReadFactor>| Product(p.into_iter().map(factor).collect());
-    (
-        State::Sum(products.into_iter().map(product).collect()),
-        open,
-    )
+    (State::Sum(products.into_iter().map(product).collect()), open)
 }
 
 /// A polynomial without parentheses: the endpoint if it is in normal form, else it is wrapped as `(P)`.
@@ -298,11 +260,7 @@ fn bare_or_wrapped(terms: ReadFactor, order: TermOrder) -> Result<(State, Open),
 enum Atom {
     Number(u64),
     Bracket(Summands, u64),
-    Power {
-        var: usize,
-        exponent: u8,
-        written: bool,
-    },
+    Power { var: usize, exponent: u8, written: bool },
 }
 
 /// A term while its atoms come in.
@@ -317,9 +275,7 @@ impl TermBuilder {
     /// Why this atom cannot belong to the term, if it cannot.
     fn conflict(&self, atom: &Atom) -> Option<Complaint> {
         match atom {
-            Atom::Number(_) | Atom::Bracket(..) => {
-                self.coeff.is_some().then_some(Complaint::TwoCoefficients)
-            }
+            Atom::Number(_) | Atom::Bracket(..) => self.coeff.is_some().then_some(Complaint::TwoCoefficients),
             Atom::Power { var, .. } => (self.monomial.exponent(*var) > 0)
                 .then(|| Complaint::RepeatedVariable(token::name(token::VAR + *var as u8))),
         }
@@ -329,11 +285,7 @@ impl TermBuilder {
         match atom {
             Atom::Number(n) => self.coeff = Some((n, None)),
             Atom::Bracket(summands, value) => self.coeff = Some((value, Some(summands))),
-            Atom::Power {
-                var,
-                exponent,
-                written,
-            } => {
+            Atom::Power { var, exponent, written } => {
                 let power = Monomial::power(var, exponent).ok_or(Complaint::Degree)?;
                 self.monomial = self.monomial.checked_mul(power).ok_or(Complaint::Degree)?;
                 self.written_ones |= written && exponent == 1;
@@ -346,25 +298,14 @@ impl TermBuilder {
         let written_coeff = matches!(self.coeff, Some((1, None)));
         let one = style.ones && written_coeff && self.monomial != Monomial::ONE;
         let (coeff, summands) = self.coeff.unwrap_or((1, None));
-        ReadTerm {
-            term: Term {
-                coeff,
-                monomial: self.monomial,
-                raw: self.written_ones || one,
-            },
-            summands,
-        }
+        ReadTerm { term: Term { coeff, monomial: self.monomial, raw: self.written_ones || one }, summands }
     }
 }
 
 /// The value of a bracket.
 fn evaluate(summands: &Summands) -> Option<u64> {
     summands.iter().try_fold(0u64, |sum, numbers| {
-        sum.checked_add(
-            numbers
-                .iter()
-                .try_fold(1u64, |product, &n| product.checked_mul(n))?,
-        )
+        sum.checked_add(numbers.iter().try_fold(1u64, |product, &n| product.checked_mul(n))?)
     })
 }
 
@@ -382,9 +323,7 @@ impl Reader<'_> {
     }
 
     fn span(&self) -> Range<usize> {
-        self.lexemes
-            .get(self.at)
-            .map_or(self.end..self.end, |l| l.span.clone())
+        self.lexemes.get(self.at).map_or(self.end..self.end, |l| l.span.clone())
     }
 
     fn eat(&mut self, token: u8) -> bool {
@@ -398,9 +337,7 @@ impl Reader<'_> {
     }
 
     fn expected<T>(&self, expected: &'static str) -> Result<T, NotationError> {
-        let found = self
-            .peek()
-            .map_or("the end".to_owned(), |t| format!("`{}`", token::name(t)));
+        let found = self.peek().map_or("the end".to_owned(), |t| format!("`{}`", token::name(t)));
         self.fail(Complaint::Expected { expected, found })
     }
 
@@ -408,10 +345,7 @@ impl Reader<'_> {
     fn number(&mut self) -> Result<u64, NotationError> {
         let start = self.at;
         let mut n: Option<u64> = Some(0);
-        while let Some(digit) = self
-            .peek()
-            .filter(|t| (token::DIGIT..token::VAR).contains(t))
-        {
+        while let Some(digit) = self.peek().filter(|t| (token::DIGIT..token::VAR).contains(t)) {
             let digit = u64::from(digit - token::DIGIT);
             n = n.and_then(|n| n.checked_mul(10)?.checked_add(digit));
             self.at += 1;

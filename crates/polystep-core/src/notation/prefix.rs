@@ -4,8 +4,8 @@
 //! `(3*x+4)*(2)*(x^2)` and `(3*x+4)*(2*x^2)` would be one string. A start `(P)` is the only unary use of `*F`.
 
 use super::{
-    Atom, Complaint, Layout, NotationError, Open, ReadFactor, ReadTerm, Reader, Style, Summands,
-    TermBuilder, bare_or_wrapped, evaluate, sum_of,
+    Atom, Complaint, Layout, NotationError, Open, ReadFactor, ReadTerm, Reader, Style, Summands, TermBuilder,
+    bare_or_wrapped, evaluate, sum_of,
 };
 use crate::expr::{State, Term};
 use crate::monomial::Monomial;
@@ -16,11 +16,7 @@ pub(super) fn write(state: &State, open: &Open, style: Style, out: &mut Vec<u8>)
     let mut layout = Layout::default();
     match state {
         State::Bare(poly) => {
-            let terms: Vec<Term> = poly
-                .terms()
-                .iter()
-                .map(|&(c, m)| Term::plain(c, m))
-                .collect();
+            let terms: Vec<Term> = poly.terms().iter().map(|&(c, m)| Term::plain(c, m)).collect();
             layout.terms = vec![vec![write_terms(&terms, (0, 0), open, style, out, base)]];
         }
         State::Sum(products) => {
@@ -134,8 +130,7 @@ pub(super) fn read(mut reader: Reader<'_>) -> Result<(State, Open), NotationErro
     }
     let order = reader.style.order;
     let terms = products.into_iter().flatten().flatten().collect();
-    bare_or_wrapped(terms, order)
-        .map_err(|_| NotationError::new(Complaint::TooLarge, 0..reader.end))
+    bare_or_wrapped(terms, order).map_err(|_| NotationError::new(Complaint::TooLarge, 0..reader.end))
 }
 
 impl Reader<'_> {
@@ -186,17 +181,11 @@ impl Reader<'_> {
                 let var = self.variable()?;
                 let start = self.span().start;
                 let n = self.prefix_integer()?;
-                Ok(Atom::Power {
-                    var,
-                    exponent: self.exponent(n, start)?,
-                    written: true,
-                })
+                Ok(Atom::Power { var, exponent: self.exponent(n, start)?, written: true })
             }
-            Some(t) if (token::VAR..token::PLUS).contains(&t) => Ok(Atom::Power {
-                var: self.variable()?,
-                exponent: 1,
-                written: false,
-            }),
+            Some(t) if (token::VAR..token::PLUS).contains(&t) => {
+                Ok(Atom::Power { var: self.variable()?, exponent: 1, written: false })
+            }
             Some(token::BRACKET) => {
                 let start = self.span().start;
                 self.at += 1;
@@ -209,8 +198,7 @@ impl Reader<'_> {
                 if !self.eat(token::UNBRACKET) {
                     return self.expected("`]`");
                 }
-                let value = evaluate(&summands)
-                    .ok_or(NotationError::new(Complaint::BracketOverflow, span))?;
+                let value = evaluate(&summands).ok_or(NotationError::new(Complaint::BracketOverflow, span))?;
                 Ok(Atom::Bracket(summands, value))
             }
             _ => self.expected("a number, a variable or `^`"),

@@ -1,31 +1,17 @@
 use super::*;
 
 fn reads_as(typed: &str, printed: &str) {
-    let state = parse(typed, Notation::Infix, Style::default())
-        .unwrap_or_else(|e| panic!("{}", e.caret(typed)));
-    assert_eq!(
-        print(&state, Notation::Infix, Style::default()),
-        printed,
-        "{typed}"
-    );
+    let state = parse(typed, Notation::Infix, Style::default()).unwrap_or_else(|e| panic!("{}", e.caret(typed)));
+    assert_eq!(print(&state, Notation::Infix, Style::default()), printed, "{typed}");
     for notation in [Notation::Infix, Notation::Prefix] {
         let text = print(&state, notation, Style::default());
-        assert_eq!(
-            parse(&text, notation, Style::default()).as_ref(),
-            Ok(&state),
-            "{text}"
-        );
+        assert_eq!(parse(&text, notation, Style::default()).as_ref(), Ok(&state), "{text}");
     }
 }
 
 fn complains(typed: &str, at: Range<usize>, sentence: &str) {
     let error = parse(typed, Notation::Infix, Style::default()).expect_err(typed);
-    assert_eq!(
-        (error.span.clone(), error.to_string().contains(sentence)),
-        (at, true),
-        "{}",
-        error.caret(typed)
-    );
+    assert_eq!((error.span.clone(), error.to_string().contains(sentence)), (at, true), "{}", error.caret(typed));
 }
 
 #[test]
@@ -43,10 +29,7 @@ fn what_people_type() {
 
 #[test]
 fn a_bare_polynomial_is_the_endpoint_only_in_normal_form() {
-    reads_as(
-        "30*x1^3+6*x2^3+6*x1^2*x2+8*x2^2",
-        "30*x1^3+6*x2^3+6*x1^2*x2+8*x2^2",
-    );
+    reads_as("30*x1^3+6*x2^3+6*x1^2*x2+8*x2^2", "30*x1^3+6*x2^3+6*x1^2*x2+8*x2^2");
     reads_as("8*x2^2+30*x1^3", "(8*x2^2+30*x1^3)");
     reads_as("x^1+1", "(x1^1+1)");
     reads_as("x+x", "(x1+x1)");
@@ -56,25 +39,10 @@ fn a_bare_polynomial_is_the_endpoint_only_in_normal_form() {
 #[test]
 fn prefix_has_one_operator_per_level() {
     let style = Style::default();
-    let prefix = |s| {
-        print(
-            &parse(s, Notation::Infix, style).unwrap(),
-            Notation::Prefix,
-            style,
-        )
-    };
-    assert_eq!(
-        prefix("(3*x+4)*(2)*(x^2)"),
-        "*F + * INT+ 3 x1 INT+ 4 *F INT+ 2 ^ x1 INT+ 2"
-    );
-    assert_eq!(
-        prefix("(3*x+4)*(2*x^2)"),
-        "*F + * INT+ 3 x1 INT+ 4 * INT+ 2 ^ x1 INT+ 2"
-    );
-    assert_eq!(
-        prefix("(x^1*y^1)+(12)+(3)"),
-        "+P * ^ x1 INT+ 1 ^ x2 INT+ 1 +P INT+ 1 2 INT+ 3"
-    );
+    let prefix = |s| print(&parse(s, Notation::Infix, style).unwrap(), Notation::Prefix, style);
+    assert_eq!(prefix("(3*x+4)*(2)*(x^2)"), "*F + * INT+ 3 x1 INT+ 4 *F INT+ 2 ^ x1 INT+ 2");
+    assert_eq!(prefix("(3*x+4)*(2*x^2)"), "*F + * INT+ 3 x1 INT+ 4 * INT+ 2 ^ x1 INT+ 2");
+    assert_eq!(prefix("(x^1*y^1)+(12)+(3)"), "+P * ^ x1 INT+ 1 ^ x2 INT+ 1 +P INT+ 1 2 INT+ 3");
     assert_eq!(prefix("(x^1)"), "*F ^ x1 INT+ 1");
     assert_eq!(prefix("2*x*y+1"), "+ * INT+ 2 * x1 x2 INT+ 1");
 }
@@ -110,46 +78,21 @@ fn brackets_are_evaluated() {
     let style = Style::default();
     let (state, open) = parse_open("([5*3*2]*x1^3+[3*2]*x1^2)", Notation::Infix, style).unwrap();
     assert_eq!(print(&state, Notation::Infix, style), "(30*x1^3+6*x1^2)");
-    assert_eq!(
-        print_open(&state, &open, Notation::Infix, style),
-        "([5*3*2]*x1^3+[3*2]*x1^2)"
-    );
+    assert_eq!(print_open(&state, &open, Notation::Infix, style), "([5*3*2]*x1^3+[3*2]*x1^2)");
     let prefix = print_open(&state, &open, Notation::Prefix, style);
-    assert!(
-        prefix.contains("* [ * INT+ 3 INT+ 2 ] ^ x1 INT+ 2"),
-        "{prefix}"
-    );
-    assert_eq!(
-        parse_open(&prefix, Notation::Prefix, style),
-        Ok((state, open))
-    );
+    assert!(prefix.contains("* [ * INT+ 3 INT+ 2 ] ^ x1 INT+ 2"), "{prefix}");
+    assert_eq!(parse_open(&prefix, Notation::Prefix, style), Ok((state, open)));
     let huge = "[9999999999*9999999999]*x1";
     let error = parse(huge, Notation::Infix, style).unwrap_err();
-    assert_eq!(
-        (error.complaint, error.span),
-        (Complaint::BracketOverflow, 0..23)
-    );
+    assert_eq!((error.complaint, error.span), (Complaint::BracketOverflow, 0..23));
 }
 
 #[test]
 fn ones_are_a_setting() {
-    let style = Style {
-        ones: true,
-        ..Style::default()
-    };
+    let style = Style { ones: true, ..Style::default() };
     let state = parse("(1*x^1+1*x^2+3*y^2)*(1)", Notation::Infix, style).unwrap();
-    assert_eq!(
-        print(&state, Notation::Infix, style),
-        "(1*x1^1+1*x1^2+3*x2^2)*(1)"
-    );
-    assert_eq!(
-        parse(
-            &print(&state, Notation::Prefix, style),
-            Notation::Prefix,
-            style
-        ),
-        Ok(state)
-    );
+    assert_eq!(print(&state, Notation::Infix, style), "(1*x1^1+1*x1^2+3*x2^2)*(1)");
+    assert_eq!(parse(&print(&state, Notation::Prefix, style), Notation::Prefix, style), Ok(state));
 }
 
 #[test]
@@ -164,8 +107,5 @@ fn the_caret_points() {
 #[test]
 fn latex_output() {
     let state = parse("(2*x2^2)*(3*x2^1+4)", Notation::Infix, Style::default()).unwrap();
-    assert_eq!(
-        latex(&state, Style::default()),
-        r"\left(2 x_{2}^{2}\right) \left(3 x_{2}^{1} + 4\right)"
-    );
+    assert_eq!(latex(&state, Style::default()), r"\left(2 x_{2}^{2}\right) \left(3 x_{2}^{1} + 4\right)");
 }

@@ -1,22 +1,14 @@
 use super::*;
 use crate::notation::{parse, print, print_open};
 
-const STYLE: Style = Style {
-    order: TermOrder::Paper,
-    ones: false,
-};
+const STYLE: Style = Style { order: TermOrder::Paper, ones: false };
 
 fn infix(state: &State) -> String {
     print(state, Notation::Infix, STYLE)
 }
 
 fn proof(start: &str, granularity: &str) -> Proof {
-    Proof::of(
-        &parse(start, Notation::Infix, STYLE).unwrap(),
-        granularity.parse().unwrap(),
-        STYLE,
-    )
-    .unwrap()
+    Proof::of(&parse(start, Notation::Infix, STYLE).unwrap(), granularity.parse().unwrap(), STYLE).unwrap()
 }
 
 fn proves(granularity: &str, states: &[&str]) {
@@ -26,20 +18,13 @@ fn proves(granularity: &str, states: &[&str]) {
 
 fn leaves_open(granularity: &str, start: &str, targets: &[&str]) {
     let proof = proof(start, granularity);
-    let open: Vec<String> = proof
-        .steps
-        .iter()
-        .map(|s| print_open(&s.after, &s.open, Notation::Infix, STYLE))
-        .collect();
+    let open: Vec<String> = proof.steps.iter().map(|s| print_open(&s.after, &s.open, Notation::Infix, STYLE)).collect();
     assert_eq!(open, targets);
 }
 
 fn marks(granularity: &str, start: &str, marked: &[&str]) {
     let lines = proof(start, granularity).lines(Setting::Annotated, Notation::Infix, STYLE);
-    let targets: Vec<String> = lines
-        .iter()
-        .map(|l| token::decode(&l.target, Notation::Infix))
-        .collect();
+    let targets: Vec<String> = lines.iter().map(|l| token::decode(&l.target, Notation::Infix)).collect();
     assert_eq!(targets, marked);
     for pair in lines.windows(2) {
         assert_eq!(pair[0].target, pair[1].input);
@@ -48,14 +33,8 @@ fn marks(granularity: &str, start: &str, marked: &[&str]) {
 
 #[test]
 fn one_product_has_no_sumstep() {
-    proves(
-        "coarse",
-        &["(2*x1)*(x1^1+1)", "(2*x1)*(x1+1)", "2*x1^2+2*x1"],
-    );
-    proves(
-        "fine",
-        &["(2*x1)*(x1+1)*(3)", "(2*x1^2+2*x1)*(3)", "6*x1^2+6*x1"],
-    );
+    proves("coarse", &["(2*x1)*(x1^1+1)", "(2*x1)*(x1+1)", "2*x1^2+2*x1"]);
+    proves("fine", &["(2*x1)*(x1+1)*(3)", "(2*x1^2+2*x1)*(3)", "6*x1^2+6*x1"]);
     proves("coarse", &["(x1^1+x1^1)", "2*x1"]);
     proves("coarse", &["(3*x1^2)", "3*x1^2"]);
     proves("fac=term", &["(3*x1^2)", "3*x1^2"]);
@@ -77,15 +56,7 @@ fn fine_steps_take_one_factor_two_factors_two_products() {
             "14*x1^2+2",
         ],
     );
-    proves(
-        "fine_counted",
-        &[
-            "(x1^1)*(x1)*(2)+(2)+(3)",
-            "(x1)*(x1)*(2)+(2)+(3)",
-            "(2*x1^2)+(2)+(3)",
-            "2*x1^2+5",
-        ],
-    );
+    proves("fine_counted", &["(x1^1)*(x1)*(2)+(2)+(3)", "(x1)*(x1)*(2)+(2)+(3)", "(2*x1^2)+(2)+(3)", "2*x1^2+5"]);
 }
 
 #[test]
@@ -105,19 +76,11 @@ fn a_term_is_simplified_with_its_like_terms() {
 
 #[test]
 fn the_calculator_is_left_the_coefficients() {
-    leaves_open(
-        "coarse",
-        "(5*x1^2+x1)*(3*x1)*(2)+(1)",
-        &["([5*3*2]*x1^3+[3*2]*x1^2)+(1)", "30*x1^3+6*x1^2+1"],
-    );
+    leaves_open("coarse", "(5*x1^2+x1)*(3*x1)*(2)+(1)", &["([5*3*2]*x1^3+[3*2]*x1^2)+(1)", "30*x1^3+6*x1^2+1"]);
     leaves_open("coarse", "(x1^1+x1^1)", &["[1+1]*x1"]);
     leaves_open("coarse", "(3)*(4)+(5)", &["([3*4])+(5)", "[12+5]"]);
     leaves_open("coarse", "(x1+1)*(x1+1)", &["x1^2+[1+1]*x1+1"]);
-    leaves_open(
-        "coarse",
-        "(2*x1+3)*(x1+5)+(x1)",
-        &["(2*x1^2+[2*5+3]*x1+[3*5])+(x1)", "2*x1^2+[13+1]*x1+15"],
-    );
+    leaves_open("coarse", "(2*x1+3)*(x1+5)+(x1)", &["(2*x1^2+[2*5+3]*x1+[3*5])+(x1)", "2*x1^2+[13+1]*x1+15"]);
 }
 
 #[test]

@@ -12,8 +12,7 @@ impl Scribe {
     pub(super) fn mark(&mut self, kind: StepKind, mark: Mark) {
         if self.setting == Setting::Annotated {
             let at = self.page.len();
-            self.page
-                .reserve(self.runs.len() + 4 * self.current.len() + 8);
+            self.page.reserve(self.runs.len() + 4 * self.current.len() + 8);
             self.page.push(kind.tag());
             self.page.push(token::DOLLAR);
             self.emit_marked(mark);
@@ -62,8 +61,7 @@ impl Scribe {
     #[inline]
     pub(super) fn emit_state(&mut self) -> Seg {
         let at = self.page.len();
-        self.page
-            .reserve(self.runs.len() + 4 * self.current.len() + 8);
+        self.page.reserve(self.runs.len() + 4 * self.current.len() + 8);
         if self.setting == Setting::Annotated {
             self.page.push(token::MARK);
             self.page.push(token::DOLLAR);
@@ -125,56 +123,26 @@ impl Scribe {
                     page.push(token::HASH);
                 }
             };
-            opens(
-                matches!(mark, Mark::Products(lo, _) if p == lo),
-                &mut self.page,
-            );
+            opens(matches!(mark, Mark::Products(lo, _) if p == lo), &mut self.page);
             for f in 0..count {
                 if f > 0 {
                     self.page.push(token::TIMES);
                 }
                 let seg = self.current[first + f];
-                opens(
-                    matches!(mark, Mark::Factors(q, lo, _) if (p, f) == (q, lo)),
-                    &mut self.page,
-                );
+                opens(matches!(mark, Mark::Factors(q, lo, _) if (p, f) == (q, lo)), &mut self.page);
                 match mark {
                     Mark::Within(q, g, lo, hi) if (p, f) == (q, g) => {
-                        self.page.copy(
-                            &self.runs,
-                            Seg {
-                                start: seg.start,
-                                len: lo,
-                            },
-                        );
+                        self.page.copy(&self.runs, Seg { start: seg.start, len: lo });
                         self.page.push(token::HASH);
-                        self.page.copy(
-                            &self.runs,
-                            Seg {
-                                start: seg.start + lo,
-                                len: hi - lo,
-                            },
-                        );
+                        self.page.copy(&self.runs, Seg { start: seg.start + lo, len: hi - lo });
                         self.page.push(token::HASH);
-                        self.page.copy(
-                            &self.runs,
-                            Seg {
-                                start: seg.start + hi,
-                                len: seg.len - hi,
-                            },
-                        );
+                        self.page.copy(&self.runs, Seg { start: seg.start + hi, len: seg.len - hi });
                     }
                     _ => self.page.copy(&self.runs, seg),
                 }
-                opens(
-                    matches!(mark, Mark::Factors(q, _, hi) if (p, f + 1) == (q, hi)),
-                    &mut self.page,
-                );
+                opens(matches!(mark, Mark::Factors(q, _, hi) if (p, f + 1) == (q, hi)), &mut self.page);
             }
-            opens(
-                matches!(mark, Mark::Products(_, hi) if p + 1 == hi),
-                &mut self.page,
-            );
+            opens(matches!(mark, Mark::Products(_, hi) if p + 1 == hi), &mut self.page);
         }
     }
 }

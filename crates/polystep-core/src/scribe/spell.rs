@@ -8,12 +8,7 @@ use crate::token;
 
 impl Scribe {
     /// Spells all factors of a product as one run.
-    pub(super) fn spell_product(
-        &mut self,
-        draft: &Draft,
-        factors: &[FactorSpan],
-        raw: bool,
-    ) -> Seg {
+    pub(super) fn spell_product(&mut self, draft: &Draft, factors: &[FactorSpan], raw: bool) -> Seg {
         let at = self.runs.len();
         for (i, &f) in factors.iter().enumerate() {
             self.runs.reserve(2);
@@ -42,12 +37,7 @@ impl Scribe {
 
     /// A factor whose first terms are done; perhaps one open group; the rest as drawn. Also returns where the group or the
     /// rest begins and ends, without the closing parenthesis.
-    pub(super) fn spell_mixture(
-        &mut self,
-        done: &[Cell],
-        rest: &[Cell],
-        open: Option<&[Cell]>,
-    ) -> (Seg, usize, usize) {
+    pub(super) fn spell_mixture(&mut self, done: &[Cell], rest: &[Cell], open: Option<&[Cell]>) -> (Seg, usize, usize) {
         let n = done.len() + usize::from(open.is_some()) + rest.len();
         let (letters, runs) = (&self.letters, &mut self.runs);
         runs.reserve((n + 1 + open.map_or(0, <[Cell]>::len)) * (letters.longest + 1));
@@ -94,8 +84,7 @@ impl Scribe {
         combinations.clear();
         let total: usize = factors.iter().map(|f| f.len()).product();
         for number in 0..total {
-            let rank =
-                choice(factors, number).fold(basis.one(), |rank, c| basis.product(rank, c.rank));
+            let rank = choice(factors, number).fold(basis.one(), |rank, c| basis.product(rank, c.rank));
             combinations.push((rank, number as u32));
         }
         combinations.sort_unstable();
@@ -107,11 +96,7 @@ impl Scribe {
         for (i, group) in combinations.chunk_by(|a, b| a.0 == b.0).enumerate() {
             letters.between_terms(i, n, runs);
             let rank = group[0].0;
-            let numbers = |number: u32| {
-                choice(factors, number as usize)
-                    .map(|c| c.coeff)
-                    .filter(|&c| c != 1)
-            };
+            let numbers = |number: u32| choice(factors, number as usize).map(|c| c.coeff).filter(|&c| c != 1);
             if group.len() == 1 && numbers(group[0].1).nth(1).is_none() {
                 let coeff = numbers(group[0].1).next().unwrap_or(1);
                 letters.term(Cell { coeff, rank }, false, runs);
@@ -151,12 +136,7 @@ impl Scribe {
         for (i, cell) in total.iter().enumerate() {
             letters.between_terms(i, total.len(), runs);
             group.clear();
-            group.extend(
-                addends
-                    .iter()
-                    .flat_map(|a| a.iter())
-                    .filter(|c| c.rank == cell.rank),
-            );
+            group.extend(addends.iter().flat_map(|a| a.iter()).filter(|c| c.rank == cell.rank));
             open_group(letters, &group, runs);
         }
         letters.parenthesis(token::CLOSE, runs);
