@@ -1,0 +1,128 @@
+//! From a run to its numbers, as a person would: train a few steps, then `eval`, `report`, `export` and `prove --model`, for
+//! every setting. The model knows nothing; what is tested is that every column of its setting is there and adds up.
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+struct Bench {
+    folder: tempfile::TempDir,
+}
+
+impl Bench {
+    fn new() -> Self {
+        Bench { folder: tempfile::tempdir().unwrap() }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn run(&self, args: &[&str]) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_polystep")).current_dir(self.folder.path()).args(args).output().unwrap()
+    }
+
+    fn ok(&self, args: &[&str]) -> String {
+        let output = self.run(args);
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// A tiny model of some setting, trained for a few steps.
+    fn trained(&self, setting: &str) {
+        let toml = format!(
+            "[data]\nconfig = \"small_coeff\"\nsetting = \"{setting}\"\n[model]\nd = 64\nlayers = 1\nheads = 4\nffn = 64\n\
+             max_positions = 256\n[train]\nbatch = 4\nlr = 1e-3\nsteps = 3\nvalid_proofs = 2\n"
+        );
+        std::fs::write(self.path("tiny.toml"), toml).unwrap();
+        self.ok(&["train", "tiny.toml", "--out", "run", "--device", "cpu", "--threads", "1"]);
+    }
+
+    fn metrics(&self) -> Value {
+        serde_json::from_slice(&std::fs::read(self.path("run/metrics.json")).unwrap()).unwrap()
+    }
+}
+
+fn lines(path: &Path) -> usize {
+    std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display())).lines().count()
+}
+
+const QUICK: [&str; 6] = ["--proofs", "2", "--device", "cpu", "--threads", "2"];
+
+#[test]
+fn a_plain_run_gets_every_number_a_report_and_an_export() {
+    let bench = Bench::new();
+    bench.trained("plain");
+    let before = bench.metrics();
+    let table = bench.ok(&[&["eval", "run", "--on", "small_coeff:1,medium_coeff:2"][..], &QUICK].concat());
+    assert!(table.contains("Full proof") && table.contains("98.9") | table.contains("95"), "{table}");
+
+    let metrics = bench.metrics();
+    assert_eq!(metrics["test"], before["test"], "training's own numbers stay");
+    let evaluations = metrics["evaluations"].as_array().unwrap();
+    assert_eq!(evaluations.len(), 2);
+    let home = &evaluations[0];
+    for part in ["greedy", "recursive", "beam", "beam_lp1"] {
+        assert!(home[part].is_object(), "{part} is missing");
+    }
+    let greedy = bench.path("run/predictions/small_coeff-1/greedy.jsonl");
+    assert_eq!(lines(&greedy) as u64, home["greedy"]["stepwise"]["exact"]["of"].as_u64().unwrap());
+    assert_eq!(lines(&bench.path("run/predictions/small_coeff-1/recursive.jsonl")), 2);
+    assert_eq!(lines(&bench.path("run/predictions/small_coeff-1/beam.jsonl")), 10);
+
+    // The same records, scored as a stranger's.
+    let theirs = bench.ok(&["eval", "--predictions", "run/predictions/small_coeff-1/greedy.jsonl", "--json"]);
+    let theirs: Value = serde_json::from_str(&theirs).unwrap();
+    assert_eq!(theirs["evaluations"][0]["greedy"]["stepwise"], home["greedy"]["stepwise"]);
+
+    bench.ok(&["report", "run"]);
+    let page = std::fs::read_to_string(bench.path("run/report.html")).unwrap();
+    assert!(page.contains("small_coeff") && !page.contains("http://") && !page.contains("src=\"https"));
+
+    bench.ok(&["export", "run", "--out", "hf"]);
+    let config: Value = serde_json::from_slice(&std::fs::read(bench.path("hf/config.json")).unwrap()).unwrap();
+    assert_eq!(config["model_type"], "mbart");
+    assert!(std::fs::read_to_string(bench.path("hf/README.md")).unwrap().contains("Full proof"));
+    assert_eq!(bench.run(&["export", "run", "--out", "hf"]).status.code(), Some(2), "an export is not overwritten");
+
+    let proof = bench.ok(&["prove", "(2*x^1)*(3)+(x+1)*(4)", "--model", "run", "--alternatives"]);
+    assert!(proof.contains("a model trained on small_coeff, 1 variable, plain, coarse, infix"), "{proof}");
+    let outside = bench.ok(&["prove", "(2*y^1)*(3)+(x+1)*(4)", "--model", "run"]);
+    assert!(outside.contains("outside of what it was trained on: it has 2 variables, not 1"), "{outside}");
+}
+
+#[test]
+fn each_setting_has_its_own_columns() {
+    for setting in ["calculator", "annotated", "endpoint"] {
+        let bench = Bench::new();
+        bench.trained(setting);
+        bench.ok(&[&["eval", "run", "--no-beam"][..], &QUICK].concat());
+        let home = bench.metrics()["evaluations"][0].clone();
+        assert_eq!(home["greedy"]["raw_exact"].is_object(), setting == "calculator", "{setting}");
+        assert_eq!(home["recursive"].is_object(), setting != "endpoint", "{setting}");
+        assert!(home["beam"].is_null(), "{setting}");
+        let kinds = home["greedy"]["errors"]["kinds"].to_string();
+        assert_eq!(kinds.contains("markstep"), setting == "annotated", "{setting}: {kinds}");
+        bench.ok(&["report", "run"]);
+    }
+}
+
+#[test]
+fn what_is_missing_is_named() {
+    let bench = Bench::new();
+    let refused = |args: &[&str]| {
+        let output = bench.run(args);
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    assert!(refused(&["eval", "nowhere"]).contains("nowhere holds no run"));
+    std::fs::create_dir(bench.path("empty")).unwrap();
+    assert!(refused(&["report", "empty"]).contains("config.toml"));
+    std::fs::write(bench.path("bad.jsonl"), "{\"proof\": 1}\n").unwrap();
+    assert!(refused(&["eval", "--predictions", "bad.jsonl"]).contains("bad.jsonl"));
+    bench.trained("plain");
+    assert!(refused(&["eval", "run", "--on", "large"]).contains("--on large"));
+    assert!(refused(&["eval", "run", "--on", "huge_coeff:1"]).contains("small_coeff"));
+    std::fs::remove_file(bench.path("run/model.safetensors")).unwrap();
+    assert!(refused(&["eval", "run"]).contains("not finished"));
+}
