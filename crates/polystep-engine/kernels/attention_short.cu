@@ -32,13 +32,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 attention_short(const u16* q, const u16* k, const u16* v, int ldq, int ldk, int ldv, u16* out, float* lse,
                 const Header* head, const int* cu_q, const int* cu_k, int side_q, int rows_q, int causal, int above,
                 int clears) {
-    begin();
     extern __shared__ __align__(16) u16 smem[];
-    int h = blockIdx.x, s = blockIdx.y, heads = gridDim.x;
-    if (clears)
-        for (int r = head->tokens[side_q] + s; r < rows_q; r += gridDim.y) clear_row(out + ((size_t)r * heads + h) * HD);
-    if (s >= head->sequences) return;
+    int h = blockIdx.x, s = blockIdx.y, heads = gridDim.x, sequences = head->sequences, real_q = head->tokens[side_q];
     int q0 = cu_q[s], lq = cu_q[s + 1] - q0, k0 = cu_k[s], lk = cu_k[s + 1] - k0, longest = max(lq, lk);
+    begin();
+    if (clears)
+        for (int r = real_q + s; r < rows_q; r += gridDim.y) clear_row(out + ((size_t)r * heads + h) * HD);
+    if (s >= sequences) return;
     if (longest > ROWS || longest <= above) return;
     unsigned tile_q = address(smem), tile_k = tile_q + TILE_ROWS, tile_v = tile_k + TILE_ROWS;
     fetch_rows(tile_q, q + (size_t)q0 * ldq + h * HD, ldq, lq);
@@ -222,17 +222,19 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 attention_back_short(const u16* q, const u16* k, const u16* v, int ldq, int ldk, int ldv, const u16* out, const u16* dout,
                      const float* lse, Grad dq, Grad dk, Grad dv, const Header* head, const int* cu_q, const int* cu_k,
                      int side_q, int side_k, int rows_q, int rows_k, int causal, int above, int clears, int lines) {
-    begin();
     extern __shared__ __align__(16) u16 smem[];
     __shared__ float dot[ROWS], lse2[ROWS];
-    int h = blockIdx.x, s = blockIdx.y, heads = gridDim.x;
+    int h = blockIdx.x, s = blockIdx.y, heads = gridDim.x, sequences = head->sequences;
+    int real_q = head->tokens[side_q], real_k = head->tokens[side_k];
+    int q0 = cu_q[s], lq = cu_q[s + 1] - q0, k0 = cu_k[s], lk = cu_k[s + 1] - k0, longest = max(lq, lk);
+    begin();
     if (clears) {
-        clear_rows(dq, head->tokens[side_q], rows_q, h);
-        clear_rows(dk, head->tokens[side_k], rows_k, h);
-        clear_rows(dv, head->tokens[side_k], rows_k, h);
+        clear_rows(dq, real_q, rows_q, h);
+        clear_rows(dk, real_k, rows_k, h);
+        clear_rows(dv, real_k, rows_k, h);
     }
     size_t line = ((size_t)s * lines * heads + h) * HD;
-    if (s >= head->sequences) {
+    if (s >= sequences) {
         if (clears)
             for (int c = threadIdx.x; c < lines * HD; c += THREADS) {
                 size_t at = line + (size_t)(c / HD) * heads * HD + c % HD;
@@ -240,7 +242,6 @@ attention_back_short(const u16* q, const u16* k, const u16* v, int ldq, int ldk,
             }
         return;
     }
-    int q0 = cu_q[s], lq = cu_q[s + 1] - q0, k0 = cu_k[s], lk = cu_k[s + 1] - k0, longest = max(lq, lk);
     if (longest > ROWS || longest <= above) return;
     unsigned tile_q = address(smem), tile_k = tile_q + TILE_ROWS, tile_v = tile_k + TILE_ROWS, tile_o = tile_v + TILE_ROWS;
     u16* scores = smem + 4 * ROWS * PAD;

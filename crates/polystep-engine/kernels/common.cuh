@@ -27,8 +27,9 @@ struct Result {
     unsigned right_sequences;
 };
 
-// The first statement of every kernel: it may have been started before the kernel it depends on has ended (its launch
-// overlaps that one's tail), and here it waits; in turn it lets the next kernel start.
+// In every kernel before it touches what a kernel has written: it may have been started before the one it depends on has
+// ended (its launch overlaps that one's tail), and here it waits; in turn it lets the next kernel start. The input block and
+// the parameters may be read earlier: inside a step nothing writes them before its end.
 __device__ __forceinline__ void begin() {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");

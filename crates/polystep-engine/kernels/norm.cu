@@ -10,17 +10,19 @@
 extern "C" __global__ void __launch_bounds__(128)
 addnorm(const float* x, const u16* f, const float* gamma, const float* beta, float* s, float* stat, u16* y,
         float* stream, const Header* head, int rows, Drop drop) {
-    begin();
     int lane = threadIdx.x & 31, row = blockIdx.x * 4 + (threadIdx.x >> 5);
+    unsigned seed_lo = head->seed_lo, seed_hi = head->seed_hi;
+    float4 v[GROUPS], weight[GROUPS], shift[GROUPS];
+    EACH_GROUP weight[j] = load4(gamma + 4 * c), shift[j] = load4(beta + 4 * c);
+    begin();
     if (row >= rows) return;
     size_t at = (size_t)row * D;
-    float4 v[GROUPS];
     float sum = 0.f;
     EACH_GROUP {
         v[j] = load4(x + at + 4 * c);
         if (f) {
             float4 add = load4(f + at + 4 * c);
-            if (drop.scale != 0.f) add = add * keep4(drop, head->seed_lo, head->seed_hi, row, c);
+            if (drop.scale != 0.f) add = add * keep4(drop, seed_lo, seed_hi, row, c);
             v[j] = v[j] + add;
             store4(s + at + 4 * c, v[j]);
         }
@@ -34,7 +36,7 @@ addnorm(const float* x, const u16* f, const float* gamma, const float* beta, flo
     float rstd = rsqrtf(warp_sum(var) * (1.f / D) + 1e-5f);
     if (lane == 0) *reinterpret_cast<float2*>(stat + 2 * row) = make_float2(mean, rstd);
     EACH_GROUP {
-        float4 out = v[j] * rstd * load4(gamma + 4 * c) + load4(beta + 4 * c);
+        float4 out = v[j] * rstd * weight[j] + shift[j];
         store4(y + at + 4 * c, out);
         if (stream) store4(stream + at + 4 * c, out);
     }
@@ -56,10 +58,12 @@ __device__ __forceinline__ void block_columns(const float4* acc, float* out, flo
 extern "C" __global__ void __launch_bounds__(256)
 addnorm_back(const float* s, const float* stat, const float* gamma, float* g, const u16* dy, u16* df, float* partial,
              const Header* head, int side, int rows, int post, int first, Drop drop) {
-    begin();
     __shared__ float shared[8][D];
     int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, real = side < 0 ? rows : head->tokens[side];
-    float4 dgamma[GROUPS], dbeta[GROUPS], dbias[GROUPS];
+    unsigned seed_lo = head->seed_lo, seed_hi = head->seed_hi;
+    float4 dgamma[GROUPS], dbeta[GROUPS], dbias[GROUPS], weight[GROUPS];
+    EACH_GROUP weight[j] = load4(gamma + 4 * c);
+    begin();
 #pragma unroll
     for (int j = 0; j < GROUPS; j++) dgamma[j] = dbeta[j] = dbias[j] = zero4();
     for (int row = blockIdx.x * 8 + warp; row < rows; row += gridDim.x * 8) {
@@ -81,7 +85,7 @@ addnorm_back(const float* s, const float* stat, const float* gamma, float* g, co
             if (post) up = up + old[j];
             dbeta[j] = dbeta[j] + up;
             dgamma[j] = dgamma[j] + up * hat[j];
-            a[j] = up * load4(gamma + 4 * c);
+            a[j] = up * weight[j];
             c1 += sum4(a[j]);
             c2 += sum4(a[j] * hat[j]);
         }
@@ -92,7 +96,7 @@ addnorm_back(const float* s, const float* stat, const float* gamma, float* g, co
             if (!post) ds = ds + old[j];
             store4(g + at + 4 * c, ds);
             if (df) {
-                if (drop.scale != 0.f) ds = ds * keep4(drop, head->seed_lo, head->seed_hi, row, c);
+                if (drop.scale != 0.f) ds = ds * keep4(drop, seed_lo, seed_hi, row, c);
                 store4(df + at + 4 * c, ds);
                 dbias[j] = dbias[j] + ds;
             }

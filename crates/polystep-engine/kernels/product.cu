@@ -1,146 +1,181 @@
 // Matrix products with what follows them fused in, for few rows: there cuBLASLt loses more between its kernels than inside
-// them. A block makes a 64×64 tile of the result, four warps 32×32 each. NEXT says what happens to it (0 a bias, if any; 1
-// bias and activation, both kept; 2 the activation's slope, and column sums); FLIP = 0 multiplies by Wᵀ (W is [n, k]), 1
-// by W ([k, n]). Sizes are multiples of 64: no bounds. The weights are fetched before the kernel waits for its
-// predecessor: nothing inside a step writes them before its end.
+// them. A block of four warps makes a 64×64 tile of the result. NEXT says what happens to it (0 a bias, if any; 1 bias and
+// activation, both kept; 2 the activation's slope, and column sums); FLIP = 0 multiplies by Wᵀ (W is [n, k]), 1 by W
+// ([k, n]). Sizes are multiples of 64: no bounds. The weights are fetched before the kernel waits for its predecessor:
+// nothing inside a step writes them before its end.
+//
+// Both operands lie in shared memory as 64 rows of 128 bytes, the 16-byte chunks of row r in the order c ^ (r & 7): the
+// layout that Hopper's warpgroup products read, and free of bank conflicts for ldmatrix, which does without them.
 #include "mma.cuh"
 #include "activation.cuh"
 
-#define BM 64
-#define BN 64
-#define BK 64
-#define WM 32
-#define WN 32
-#define STAGES 4
-#define WARPS_N (BN / WN)
-#define THREADS (BM / WM * WARPS_N * 32)
-#define LDA (BK + 8)
-#define LDB (FLIP ? BN + 8 : BK + 8)
-#define A_BYTES (BM * LDA * 2)
-#define B_BYTES ((FLIP ? BK : BN) * LDB * 2)
-#define LDC (BN + 8)
+#define SIDE 64
+#define THREADS 128
+#define TILE_BYTES (SIDE * 128)
+#define LONG 256
+#define LDC (SIDE + 8)
+#define CHUNKS (SIDE / 8)
+#define ROW_STEP (THREADS / CHUNKS) // rows between the chunks that one thread copies
 
-// Each thread copies the same chunk of every few rows.
-#define A_STEP (THREADS / (BK / 8))
-#define B_CHUNKS ((FLIP ? BN : BK) / 8)
-#define B_STEP (THREADS / B_CHUNKS)
-
-__device__ __forceinline__ void fetch_a(unsigned tile, const u16* a, int lda) {
+// Starts copying a tile; `from` and `to` are this thread's first chunk.
+__device__ __forceinline__ void fetch(unsigned to, const u16* from, int ld) {
 #pragma unroll
-    for (int u = 0; u < BM / A_STEP; u++) copy16(tile + 2 * u * A_STEP * LDA, a + (size_t)u * A_STEP * lda, true);
-}
-__device__ __forceinline__ void fetch_b(unsigned tile, const u16* b, int ldb) {
-#pragma unroll
-    for (int u = 0; u < (FLIP ? BK : BN) / B_STEP; u++) copy16(tile + 2 * u * B_STEP * LDB, b + (size_t)u * B_STEP * ldb, true);
+    for (int u = 0; u < SIDE / ROW_STEP; u++) copy16(to + u * ROW_STEP * 128, from + (size_t)u * ROW_STEP * ld, true);
 }
 
-// Grid (n / BN, m / BM). y gets the product; with NEXT 1 also `kept`, the value before the activation; with NEXT 2 `kept` is
-// read, and `partial` gets one row of column sums per row of blocks, up to `lines` of them.
-extern "C" __global__ void __launch_bounds__(THREADS)
-product(const u16* x, int ldx, const u16* w, int ldw, const u16* bias, u16* y, int ldy, u16* kept, float* partial, int k,
-        int gelu, int lines) {
-    extern __shared__ __align__(16) u16 smem[];
-    int m0 = blockIdx.y * BM, n0 = blockIdx.x * BN, lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-    int wm = warp / WARPS_N * WM, wn = warp % WARPS_N * WN, steps = k / BK;
-    unsigned tiles_a = address(smem), tiles_b = tiles_a + STAGES * A_BYTES;
-    // Where this thread copies from and to.
-    int row_a = threadIdx.x / (BK / 8), chunk_a = threadIdx.x % (BK / 8);
-    int row_b = threadIdx.x / B_CHUNKS, chunk_b = threadIdx.x % B_CHUNKS;
-    x += (size_t)(m0 + row_a) * ldx + chunk_a * 8;
-    w += FLIP ? (size_t)row_b * ldw + n0 + chunk_b * 8 : (size_t)(n0 + row_b) * ldw + chunk_b * 8;
-    size_t next_b = FLIP ? (size_t)BK * ldw : BK;
-    unsigned to_a = tiles_a + 2 * (row_a * LDA + chunk_a * 8), to_b = tiles_b + 2 * (row_b * LDB + chunk_b * 8);
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+// A tile for the tensor core: its address, 1024 bytes between groups of eight rows, 128-byte swizzle.
+__device__ __forceinline__ unsigned long long matrix(unsigned at) {
+    return (unsigned long long)((at & 0x3ffff) >> 4) | 1ull << 16 | 64ull << 32 | 1ull << 62;
+}
+
+__device__ __forceinline__ void multiply16(float* d, unsigned long long a, unsigned long long b) {
+    asm volatile(
+        "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,"
+        "%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31}, %32, %33, 1, 1, 1, 0, %34;"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), "+f"(d[8]),
+          "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]),
+          "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]),
+          "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31])
+        : "l"(a), "l"(b), "n"(FLIP));
+}
+
+// Starts acc += the product of two tiles. Warp w has rows 16w…16w+15, all columns, as mma.sync lays them out.
+__device__ __forceinline__ void multiply(float* acc, unsigned a, unsigned b) {
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+    unsigned long long at_a = matrix(a), at_b = matrix(b);
+#pragma unroll
+    for (int c = 0; c < 4; c++) multiply16(acc, at_a + 2 * c, at_b + (FLIP ? 128 : 2) * c);
+    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+// Waits for the products started so far: the accumulators are what they say, the tiles may be overwritten.
+__device__ __forceinline__ void settle(float* d) {
+    asm volatile("wgmma.wait_group.sync.aligned 0;"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), "+f"(d[8]),
+          "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]),
+          "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]),
+          "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31])
+        :: "memory");
+}
+// Copies that have arrived become visible to the tensor core.
+__device__ __forceinline__ void publish() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+#else
+__device__ __forceinline__ unsigned chunk_at(unsigned tile, int row, int chunk) {
+    return tile + row * 128 + ((chunk ^ (row & 7)) << 4);
+}
+
+__device__ __forceinline__ void multiply(float* acc, unsigned a_tile, unsigned b_tile) {
+    int lane = threadIdx.x & 31, row = (threadIdx.x >> 5) * 16;
+#pragma unroll
+    for (int c = 0; c < SIDE; c += 16) {
+        unsigned a[4];
+        ldmatrix(a, chunk_at(a_tile, row + (lane & 15), c / 8 + (lane >> 4)));
+#pragma unroll
+        for (int j = 0; j < SIDE; j += 16) {
+            unsigned b[4];
+            if (FLIP) ldmatrix_t(b, chunk_at(b_tile, c + (lane & 15), j / 8 + (lane >> 4)));
+            else ldmatrix(b, chunk_at(b_tile, j + (lane & 7) + (lane >> 4) * 8, c / 8 + ((lane >> 3) & 1)));
+            mma(acc + j / 2, a, b[0], b[1]);
+            mma(acc + j / 2 + 4, a, b[2], b[3]);
+        }
+    }
+}
+__device__ __forceinline__ void settle(float*) {}
+__device__ __forceinline__ void publish() {}
+#endif
+
+// acc = x·W over all of k, STAGES tiles of each at a time; waits for the kernel's predecessor. `meanwhile` runs when the first
+// tiles are on their way.
+template <int STAGES, class Meanwhile>
+__device__ __forceinline__ void product_of(float* acc, unsigned tiles, const u16* x, int ldx, const u16* w, int ldw, int steps,
+                                           Meanwhile meanwhile) {
+    unsigned tiles_b = tiles + STAGES * TILE_BYTES;
+    int row = threadIdx.x / CHUNKS, chunk = threadIdx.x % CHUNKS;
+    unsigned own = row * 128 + ((chunk ^ (row & 7)) << 4);
+    x += (size_t)row * ldx + chunk * 8;
+    w += (size_t)row * ldw + chunk * 8;
+    size_t next_w = FLIP ? (size_t)SIDE * ldw : SIDE;
 #pragma unroll
     for (int s = 0; s < STAGES - 1; s++)
-        if (s < steps) fetch_b(to_b + s * B_BYTES, w + s * next_b, ldw);
+        if (s < steps) fetch(tiles_b + own + s * TILE_BYTES, w + s * next_w, ldw);
     begin();
 #pragma unroll
     for (int s = 0; s < STAGES - 1; s++) {
-        if (s < steps) fetch_a(to_a + s * A_BYTES, x + s * BK, ldx);
+        if (s < steps) fetch(tiles + own + s * TILE_BYTES, x + s * SIDE, ldx);
         commit();
     }
-    x += (STAGES - 1) * BK;
-    w += (STAGES - 1) * next_b;
-    // Where this lane's rows of the operands lie in the first stage.
-    unsigned at_a = tiles_a + 2 * ((wm + (lane & 15)) * LDA + (lane >> 4) * 8);
-    unsigned at_b = tiles_b + 2 * (FLIP ? (lane & 15) * LDB + wn + (lane >> 4) * 8
-                                        : (wn + (lane & 7) + (lane >> 4) * 8) * LDB + ((lane >> 3) & 1) * 8);
+    meanwhile();
+    x += (STAGES - 1) * SIDE;
+    w += (STAGES - 1) * next_w;
     int stage = 0, fill = STAGES - 1;
-    float acc[WM / 16][WN / 8][4];
-#pragma unroll
-    for (int i = 0; i < WM / 16; i++)
-#pragma unroll
-        for (int j = 0; j < WN / 8; j++) acc[i][j][0] = acc[i][j][1] = acc[i][j][2] = acc[i][j][3] = 0.f;
 #pragma unroll 1
     for (int step = 0; step < steps; step++) {
         arrive<STAGES - 2>();
+        settle(acc); // the step before: its tiles are the ones filled next
+        publish();
         __syncthreads();
+        multiply(acc, tiles + stage * TILE_BYTES, tiles_b + stage * TILE_BYTES);
         if (step + STAGES - 1 < steps) {
-            fetch_a(to_a + fill * A_BYTES, x, ldx);
-            fetch_b(to_b + fill * B_BYTES, w, ldw);
-            x += BK;
-            w += next_b;
+            fetch(tiles + own + fill * TILE_BYTES, x, ldx);
+            fetch(tiles_b + own + fill * TILE_BYTES, w, ldw);
+            x += SIDE;
+            w += next_w;
         }
         commit();
-        unsigned a_now = at_a + stage * A_BYTES, b_now = at_b + stage * B_BYTES;
         fill = stage;
         stage = stage + 1 == STAGES ? 0 : stage + 1;
-#pragma unroll
-        for (int c = 0; c < BK; c += 16) {
-            unsigned a[WM / 16][4], b[WN / 16][4];
-#pragma unroll
-            for (int i = 0; i < WM / 16; i++) ldmatrix(a[i], a_now + 2 * (i * 16 * LDA + c));
-#pragma unroll
-            for (int j = 0; j < WN / 16; j++) {
-                if (FLIP) ldmatrix_t(b[j], b_now + 2 * (c * LDB + j * 16));
-                else ldmatrix(b[j], b_now + 2 * (j * 16 * LDB + c));
-            }
-#pragma unroll
-            for (int i = 0; i < WM / 16; i++)
-#pragma unroll
-                for (int j = 0; j < WN / 16; j++) {
-                    mma(acc[i][2 * j], a[i], b[j][0], b[j][1]);
-                    mma(acc[i][2 * j + 1], a[i], b[j][2], b[j][3]);
-                }
-        }
     }
+    settle(acc);
     arrive<0>();
+}
+
+// Grid (n / SIDE, m / SIDE). y gets the product; with NEXT 1 also `kept`, the value before the activation; with NEXT 2 `kept`
+// is read, and `partial` gets one row of column sums per row of blocks. Long sums have more tiles on their way.
+extern "C" __global__ void __launch_bounds__(THREADS)
+product(const u16* x, int ldx, const u16* w, int ldw, const u16* bias, u16* y, int ldy, u16* kept, float* partial, int k,
+        int gelu) {
+    extern __shared__ __align__(1024) u16 smem[];
+    int m0 = blockIdx.y * SIDE, n0 = blockIdx.x * SIDE, lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    x += (size_t)m0 * ldx;
+    w += FLIP ? (size_t)n0 : (size_t)n0 * ldw;
+    float acc[SIDE / 2];
+#pragma unroll
+    for (int i = 0; i < SIDE / 2; i++) acc[i] = 0.f;
+    int chunk = threadIdx.x % CHUNKS;
+    constexpr int per = SIDE / ROW_STEP;
+    unsigned add[NEXT < 2 ? SIDE / 8 : 1];
+    uint4 before[NEXT == 2 ? per : 1];
+    auto meanwhile = [&] {
+        if (NEXT < 2)
+#pragma unroll
+            for (int j = 0; j < SIDE / 8; j++)
+                add[j] = bias ? *reinterpret_cast<const unsigned*>(bias + n0 + j * 8 + (lane & 3) * 2) : 0;
+        else
+#pragma unroll
+            for (int u = 0; u < per; u++) {
+                int row = threadIdx.x / CHUNKS + u * ROW_STEP;
+                before[u] = *reinterpret_cast<const uint4*>(kept + (size_t)(m0 + row) * ldy + n0 + chunk * 8);
+            }
+    };
+    if (k > LONG) product_of<6>(acc, address(smem), x, ldx, w, ldw, k / SIDE, meanwhile);
+    else product_of<4>(acc, address(smem), x, ldx, w, ldw, k / SIDE, meanwhile);
     __syncthreads();
     // The tile goes through shared memory, so that global memory sees whole rows.
     u16* tile = smem;
 #pragma unroll
-    for (int j = 0; j < WN / 8; j++) {
-        int col = wn + j * 8 + (lane & 3) * 2;
-        float b0 = 0.f, b1 = 0.f;
-        if (NEXT < 2 && bias) {
-            unsigned both = *reinterpret_cast<const unsigned*>(bias + n0 + col);
-            b0 = low(both), b1 = high(both);
-        }
-#pragma unroll
-        for (int i = 0; i < WM / 16; i++) {
-            int row = wm + i * 16 + (lane >> 2);
-            *reinterpret_cast<unsigned*>(tile + row * LDC + col) = pack(acc[i][j][0] + b0, acc[i][j][1] + b1);
-            *reinterpret_cast<unsigned*>(tile + (row + 8) * LDC + col) = pack(acc[i][j][2] + b0, acc[i][j][3] + b1);
-        }
+    for (int j = 0; j < SIDE / 8; j++) {
+        int row = warp * 16 + (lane >> 2), col = j * 8 + (lane & 3) * 2;
+        float b0 = NEXT < 2 ? low(add[NEXT < 2 ? j : 0]) : 0.f, b1 = NEXT < 2 ? high(add[NEXT < 2 ? j : 0]) : 0.f;
+        *reinterpret_cast<unsigned*>(tile + row * LDC + col) = pack(acc[4 * j] + b0, acc[4 * j + 1] + b1);
+        *reinterpret_cast<unsigned*>(tile + (row + 8) * LDC + col) = pack(acc[4 * j + 2] + b0, acc[4 * j + 3] + b1);
     }
     __syncthreads();
-    constexpr int chunks = BN / 8;
-    int chunk = threadIdx.x % chunks;
     float sums[8];
 #pragma unroll
     for (int e = 0; e < 8; e++) sums[e] = 0.f;
-    constexpr int per = BM / (THREADS / chunks);
-    uint4 before[NEXT == 2 ? per : 1];
-    if (NEXT == 2) {
-#pragma unroll
-        for (int u = 0; u < per; u++) {
-            int row = threadIdx.x / chunks + u * (THREADS / chunks);
-            before[u] = *reinterpret_cast<const uint4*>(kept + (size_t)(m0 + row) * ldy + n0 + chunk * 8);
-        }
-    }
 #pragma unroll
     for (int u = 0; u < per; u++) {
-        int row = threadIdx.x / chunks + u * (THREADS / chunks);
+        int row = threadIdx.x / CHUNKS + u * ROW_STEP;
         uint4 v = *reinterpret_cast<const uint4*>(tile + row * LDC + chunk * 8);
         size_t at = (size_t)(m0 + row) * ldy + n0 + chunk * 8;
         if (NEXT == 1) {
@@ -155,18 +190,16 @@ product(const u16* x, int ldx, const u16* w, int ldw, const u16* bias, u16* y, i
     if (NEXT == 2) {
         __syncthreads();
         float* shared = reinterpret_cast<float*>(smem);
-        constexpr int groups = THREADS / chunks;
+        constexpr int groups = THREADS / CHUNKS;
 #pragma unroll
-        for (int e = 0; e < 8; e++) shared[threadIdx.x / chunks * (BN + 1) + chunk * 8 + e] = sums[e];
+        for (int e = 0; e < 8; e++) shared[threadIdx.x / CHUNKS * (SIDE + 1) + chunk * 8 + e] = sums[e];
         __syncthreads();
-        int n = gridDim.x * BN;
-        for (int c = threadIdx.x; c < BN; c += THREADS) {
+        int n = gridDim.x * SIDE;
+        for (int c = threadIdx.x; c < SIDE; c += THREADS) {
             float all = 0.f;
 #pragma unroll
-            for (int g = 0; g < groups; g++) all += shared[g * (BN + 1) + c];
+            for (int g = 0; g < groups; g++) all += shared[g * (SIDE + 1) + c];
             partial[(size_t)blockIdx.y * n + n0 + c] = all;
-            if (blockIdx.y == 0)
-                for (int line = gridDim.y; line < lines; line++) partial[(size_t)line * n + n0 + c] = 0.f;
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Checks and times the CUDA device with whole models: `gpu ops|model|repeat|time|profile …`, all of them by default.
+//! Checks and times the CUDA device with whole models: `gpu ops|model|repeat|time|real|profile …`, all of them by default.
 //!
 //! `polystep doctor` and `polystep bench train` are for people; this is for whoever changes a kernel.
 
@@ -7,7 +7,10 @@ use std::time::Instant;
 use polystep_engine::cpu::Cpu;
 use polystep_engine::cuda::Cuda;
 use polystep_engine::{Batch, Executor, Limits, NormOrder, Program, Scalars, optest};
+use polystep_learn::config::RunConfig;
+use polystep_learn::feed::{Background, Counts, Feed, Position};
 use polystep_learn::model::{Layout, ModelConfig, Optimiser, Size, initial_params, training_program};
+use polystep_learn::train::Plan;
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
@@ -184,6 +187,33 @@ fn time(args: &[String]) -> Outcome {
     Ok(())
 }
 
+/// Real data, made while training, at the paper's batch size: what `polystep bench train` measures. The first line holds the
+/// captures of most graphs.
+fn real(args: &[String]) -> Outcome {
+    let size = args.iter().find_map(|a| a.parse::<usize>().ok()).unwrap_or(32);
+    let overrides = [("train.recipe", "\"fast\""), ("data.config", "\"large_coeff\""), ("data.vars", "1")];
+    let mut overrides: Vec<(String, String)> = overrides.map(|(k, v)| (k.into(), v.into())).to_vec();
+    overrides.push(("train.batch".into(), size.to_string()));
+    let plan = Plan::new(RunConfig::from_toml("", &overrides)?)?;
+    let mut feed = Background::start(plan.source.as_ref(), plan.limits, Position::default(), Counts::default(), 8)?;
+    let mut gpu = Cuda::new(plan.programs().into_iter().take(1).collect(), plan.limits)?;
+    gpu.set_params(&initial_params(&plan.model, &plan.layout, 1))?;
+    let mut step = 0;
+    for seconds in [2.0, 1.5, 1.5, 1.5] {
+        let (begin, first) = (Instant::now(), step);
+        while begin.elapsed().as_secs_f64() < seconds {
+            for _ in 0..50 {
+                step += 1;
+                gpu.run(0, feed.next()?, &scalars(step))?;
+            }
+        }
+        gpu.results()?;
+        let each = begin.elapsed().as_secs_f64() / (step - first) as f64;
+        println!("time real   batch {size:4}: {:8.3} ms/step {:9.0} examples/s", each * 1e3, size as f64 / each);
+    }
+    Ok(())
+}
+
 fn profile(args: &[String]) -> Outcome {
     let sizes: Vec<usize> = args.iter().filter_map(|a| a.parse().ok()).collect();
     let config = ModelConfig::of_size(Size::S);
@@ -226,6 +256,9 @@ fn main() -> Outcome {
     }
     if wanted("time") {
         part("time", time(&args));
+    }
+    if wanted("real") {
+        part("real", real(&args));
     }
     if wanted("profile") {
         part("profile", profile(&args));

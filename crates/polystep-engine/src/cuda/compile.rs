@@ -142,7 +142,7 @@ pub fn all_units() -> Vec<Unit> {
     all
 }
 
-/// Compiles every unit for an architecture ("sm_90"), without a cache: the check that needs no GPU.
+/// Compiles every unit for an architecture ("sm_90a"), without a cache: the check that needs no GPU.
 pub fn compile_all(arch: &str, units: &[Unit]) -> Result<Vec<Vec<u8>>, EngineError> {
     library::nvrtc()?;
     units.iter().map(|unit| compile(unit, arch)).collect()
@@ -263,12 +263,13 @@ mod tests {
         match library::nvrtc() {
             Ok(_) => {
                 let units = all_units();
-                let cubins = compile_all("sm_90", &units).unwrap();
+                let cubins = compile_all("sm_90a", &units).unwrap();
                 for (unit, cubin) in units.iter().zip(&cubins) {
                     assert!(cubin.starts_with(b"\x7fELF"), "{unit:?} is no cubin");
                 }
                 for arch in ["sm_80", "sm_100"] {
                     compile_all(arch, &units[..3]).unwrap();
+                    compile_all(arch, &product::units()).unwrap();
                 }
             }
             Err(error) => {

@@ -83,10 +83,10 @@ impl Recorder<'_> {
         four("an embedding", d)?;
         self.flush(Lane::Side)?; // what there is so far, beside the kernels below
         let unit = Unit::new("embed.cu", &[("D", d), ("V", v)]);
-        let blocks = self.blocks(*g, 8, 3);
+        let (blocks, room) = self.blocks(*g, 8, 3 * self.machine.device.info.processors);
         let most = self.machine.most_rows(self.info().info(*g).rows);
         let rows_out = self.partial(0, most * d)?;
-        let norm_sums = self.partial(1, blocks * 2 * d)?;
+        let norm_sums = self.partial(1, room * 2 * d)?;
         let (res_rows, res_norm, res_token) =
             (Res::Partial(self.op, 0), Res::Partial(self.op, 1), Res::Partial(self.op, 2));
         let ids = self.input(self.layout.ids[s]);
@@ -113,9 +113,9 @@ impl Recorder<'_> {
         let second = norm_sums + 4 * d as u64;
         self.reduce(second, blocks, 2 * d, norm.beta, false, res_norm, Res::Grad(norm.beta.offset))?;
 
-        let chunks = most.div_ceil(64).clamp(1, 96);
+        let (chunks, room) = self.blocks(*g, 64, 96);
         let width = token_columns(v, self.machine.device.shared_limit);
-        let tables = self.partial(2, chunks * v * d)?;
+        let tables = self.partial(2, room * v * d)?;
         let kernel = self.machine.kernel(unit.clone(), "embed_back_token")?;
         let args = Args::default().ptr(ids).ptr(rows_out).ptr(tables).ptr(self.input(0)).int(s).float(*scale);
         let shape = Shape { grid: (chunks, d.div_ceil(width), 1), block: (width, 1), shared: v * width * 4 };
@@ -164,8 +164,8 @@ impl Recorder<'_> {
         let d = norm.gamma.len();
         four("a layer norm", d)?;
         let rows = self.rows_of(*g);
-        let blocks = self.blocks(*g, 8, 3);
-        let sums = self.partial(0, blocks * 3 * d)?;
+        let (blocks, room) = self.blocks(*g, 8, 3 * self.machine.device.info.processors);
+        let sums = self.partial(0, room * 3 * d)?;
         let res = Res::Partial(self.op, 0);
         let args = Args::default()
             .ptr(self.at(*s))
@@ -198,7 +198,7 @@ impl Recorder<'_> {
 
     fn linear(&mut self, x: View, w: Param, b: Option<Param>, y: View) -> Result<(), EngineError> {
         let rows = self.rows_of(x.slot);
-        if self.small(rows, w) && self.product(Next::Nothing, x, w, b, y, None, 0)? {
+        if self.small(rows) && self.product(Next::Nothing, x, w, b, y, None, 0)? {
             return Ok(());
         }
         let gemm = Gemm {
@@ -257,7 +257,7 @@ impl Recorder<'_> {
 
     fn input_gradient(&mut self, w: Param, dy: View, dx: View) -> Result<(), EngineError> {
         let rows = self.rows_of(dy.slot);
-        if self.small(rows, w) && self.product(Next::Input, dy, w, None, dx, None, 0)? {
+        if self.small(rows) && self.product(Next::Input, dy, w, None, dx, None, 0)? {
             return Ok(());
         }
         let gemm = Gemm {
@@ -327,8 +327,8 @@ impl Recorder<'_> {
     ) -> Result<(u64, usize), EngineError> {
         let tx = packs.clamp(1, 256);
         let ty = 256 / tx;
-        let blocks = self.blocks(slot, ty * 3, 4);
-        let sums = self.partial(3, blocks * packs * width)?;
+        let (blocks, room) = self.blocks(slot, ty * 3, 4 * self.machine.device.info.processors);
+        let sums = self.partial(3, room * packs * width)?;
         let rows = self.rows_of(slot);
         let args = Args::default()
             .ptr(x.map_or(0, |x| self.at(x)))

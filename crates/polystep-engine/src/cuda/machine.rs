@@ -244,7 +244,8 @@ type Loaded = (Vec<Module>, HashMap<(Unit, &'static str), Kernel>);
 /// Compiles (or finds in the cache) and loads the units; several at once, since a cold start compiles them all.
 fn load(device: &Device, units: &[Unit]) -> Result<Loaded, EngineError> {
     let (major, minor) = device.info.capability;
-    let arch = format!("sm_{major}{minor}");
+    // Hopper's warpgroup products belong to exactly that architecture.
+    let arch = if (major, minor) == (9, 0) { "sm_90a".into() } else { format!("sm_{major}{minor}") };
     let cubins: Vec<Result<Vec<u8>, EngineError>> = std::thread::scope(|scope| {
         let threads: Vec<_> = units.iter().map(|unit| scope.spawn(|| compile::cached(unit, &arch, false))).collect();
         let died = || EngineError::Compile("the compiler's thread died".into());

@@ -42,13 +42,19 @@ pub(super) fn units() -> [Unit; 4] {
     [Next::Nothing, Next::Input, Next::Activation, Next::Slope].map(unit)
 }
 
-/// Four stages of 64 columns of both operands, rows padded by eight elements.
-pub(super) const SHARED: usize = 4 * 2 * (TILE * 72 + TILE * 72);
+/// The most shared memory that a product takes.
+pub(super) const SHARED: usize = shared(usize::MAX);
+
+/// Tiles of both operands that lie in shared memory at once: more of them for sums over more than 256 columns (LONG).
+const fn shared(k: usize) -> usize {
+    let stages = if k > 256 { 6 } else { 4 };
+    stages * 2 * TILE * TILE * 2
+}
 
 impl Recorder<'_> {
-    /// Whether a plain product is small enough for our kernel: cuBLASLt is better at long sums.
-    pub(super) fn small(&self, rows: usize, w: Param) -> bool {
-        rows <= FEW && w.rows <= 256 && w.cols <= 256
+    /// Whether a product is small enough for our kernel.
+    pub(super) fn small(&self, rows: usize) -> bool {
+        rows <= FEW
     }
 
     /// A product by our own kernel; false if its shape does not fit. `kept` is the slot before the activation.
@@ -74,8 +80,8 @@ impl Recorder<'_> {
         if !fits {
             return Ok(false);
         }
-        let lines = most.min(FEW).div_ceil(TILE);
-        let sums = if next == Next::Slope { self.partial(4, lines * n)? } else { 0 };
+        let lines = rows / TILE;
+        let sums = if next == Next::Slope { self.partial(4, most.min(FEW).div_ceil(TILE) * n)? } else { 0 };
         let args = Args::default()
             .ptr(self.view(x))
             .int(ldx)
@@ -87,10 +93,9 @@ impl Recorder<'_> {
             .ptr(kept.map_or(0, |slot| self.at(slot)))
             .ptr(sums)
             .int(k)
-            .int(gelu)
-            .int(lines);
+            .int(gelu);
         let kernel = self.machine.kernel(unit, "product")?;
-        let shape = Shape { grid: (n / TILE, rows / TILE, 1), block: (128, 1), shared: SHARED };
+        let shape = Shape { grid: (n / TILE, rows / TILE, 1), block: (128, 1), shared: shared(k) };
         let res = Res::Partial(self.op, 4);
         let (mut reads, mut writes) = (slots([Some(x.slot)]), slots([Some(y.slot)]));
         self.overwritten(y.slot);
@@ -116,7 +121,7 @@ impl Recorder<'_> {
     pub(super) fn fused(&mut self, op: &Op, next: &Op) -> Result<bool, EngineError> {
         let gelu = |kind: &Activation| i32::from(*kind == Activation::Gelu);
         match (op, next) {
-            (Op::Linear { x, w, b, y }, Op::Activate { kind, x: h, y: a }) if y.slot == *h && self.whole(*y, w.rows) && self.rows_of(*h) <= FEW => {
+            (Op::Linear { x, w, b, y }, Op::Activate { kind, x: h, y: a }) if y.slot == *h && self.whole(*y, w.rows) && self.small(self.rows_of(*h)) => {
                 let out = View { slot: *a, col: 0 };
                 self.overwritten(*h);
                 self.product(Next::Activation, *x, *w, *b, out, Some(*h), gelu(kind))
@@ -125,7 +130,7 @@ impl Recorder<'_> {
                 if dx.slot == *d
                     && self.whole(*dx, w.cols)
                     && ![x.slot, dy.slot].contains(d)
-                    && self.rows_of(*d) <= FEW =>
+                    && self.small(self.rows_of(*d)) =>
             {
                 if !self.product(Next::Slope, *dy, *w, None, *dx, Some(*h), gelu(kind))? {
                     return Ok(false);

@@ -180,10 +180,10 @@ impl<'a> Recorder<'a> {
         Ok(at)
     }
 
-    /// Blocks that share the rows of a side out among themselves: from the limits, so that every graph leaves as many sums.
-    pub(super) fn blocks(&self, slot: Slot, rows_each: usize, most: usize) -> usize {
-        let rows = self.machine.most_rows(self.info().info(slot).rows);
-        rows.div_ceil(rows_each).clamp(1, most * self.machine.device.info.processors)
+    /// Blocks that share the rows of a slot out among themselves: in this graph, and the most in any (for their sums).
+    pub(super) fn blocks(&self, slot: Slot, rows_each: usize, most: usize) -> (usize, usize) {
+        let count = |rows: usize| rows.div_ceil(rows_each).clamp(1, most);
+        (count(self.rows_of(slot)), count(self.machine.most_rows(self.info().info(slot).rows)))
     }
 
     /// Says that a slot now holds something else: column sums of its old contents no longer count.
