@@ -57,7 +57,7 @@ pub struct Args {
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Minutes of training
-    #[arg(long, value_name = "M", default_value_t = 3.0)]
+    #[arg(long, value_name = "M", default_value_t = 3.2)]
     minutes: f64,
     /// The folder of the run; an earlier quickstart in it is replaced
     #[arg(long, value_name = "FOLDER", default_value = "runs/quickstart")]
