@@ -1,8 +1,8 @@
 // Matrix products with what follows them fused in, for few rows: there cuBLASLt loses more between its kernels than inside
 // them. A block of four warps makes a 64×64 tile of the result. NEXT says what happens to it (0 a bias, if any; 1 bias and
-// activation, both kept; 2 the activation's slope, and column sums); FLIP = 0 multiplies by Wᵀ (W is [n, k]), 1 by W
-// ([k, n]). Sizes are multiples of 64: no bounds. The weights are fetched before the kernel waits for its predecessor:
-// nothing inside a step writes them before its end.
+// activation, both kept; 2 the activation's slope, and column sums; 3 it is a weight gradient, in fp32). FLIP = 0 multiplies
+// x by Wᵀ (W is [n, k]), 1 by W ([k, n]), 2 xᵀ by W (x is [k, m]). Sizes are multiples of 64: no bounds. Weights are fetched
+// before the kernel waits for its predecessor: nothing inside a step writes them before its end.
 //
 // Both operands lie in shared memory as 64 rows of 128 bytes, the 16-byte chunks of row r in the order c ^ (r & 7): the
 // layout that Hopper's warpgroup products read, and free of bank conflicts for ldmatrix, which does without them.
@@ -32,12 +32,12 @@ __device__ __forceinline__ unsigned long long matrix(unsigned at) {
 __device__ __forceinline__ void multiply16(float* d, unsigned long long a, unsigned long long b) {
     asm volatile(
         "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,"
-        "%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31}, %32, %33, 1, 1, 1, 0, %34;"
+        "%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31}, %32, %33, 1, 1, 1, %34, %35;"
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), "+f"(d[8]),
           "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]),
           "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]),
           "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31])
-        : "l"(a), "l"(b), "n"(FLIP));
+        : "l"(a), "l"(b), "n"(FLIP == 2), "n"(FLIP > 0));
 }
 
 // Starts acc += the product of two tiles. Warp w has rows 16w…16w+15, all columns, as mma.sync lays them out.
@@ -45,7 +45,7 @@ __device__ __forceinline__ void multiply(float* acc, unsigned a, unsigned b) {
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
     unsigned long long at_a = matrix(a), at_b = matrix(b);
 #pragma unroll
-    for (int c = 0; c < 4; c++) multiply16(acc, at_a + 2 * c, at_b + (FLIP ? 128 : 2) * c);
+    for (int c = 0; c < 4; c++) multiply16(acc, at_a + (FLIP == 2 ? 128 : 2) * c, at_b + (FLIP ? 128 : 2) * c);
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 // Waits for the products started so far: the accumulators are what they say, the tiles may be overwritten.
@@ -69,7 +69,8 @@ __device__ __forceinline__ void multiply(float* acc, unsigned a_tile, unsigned b
 #pragma unroll
     for (int c = 0; c < SIDE; c += 16) {
         unsigned a[4];
-        ldmatrix(a, chunk_at(a_tile, row + (lane & 15), c / 8 + (lane >> 4)));
+        if (FLIP == 2) ldmatrix_t(a, chunk_at(a_tile, c + (lane & 7) + (lane >> 4) * 8, row / 8 + ((lane >> 3) & 1)));
+        else ldmatrix(a, chunk_at(a_tile, row + (lane & 15), c / 8 + (lane >> 4)));
 #pragma unroll
         for (int j = 0; j < SIDE; j += 16) {
             unsigned b[4];
@@ -94,18 +95,19 @@ __device__ __forceinline__ void product_of(float* acc, unsigned tiles, const u16
     unsigned own = row * 128 + ((chunk ^ (row & 7)) << 4);
     x += (size_t)row * ldx + chunk * 8;
     w += (size_t)row * ldw + chunk * 8;
-    size_t next_w = FLIP ? (size_t)SIDE * ldw : SIDE;
+    size_t next_x = FLIP == 2 ? (size_t)SIDE * ldx : SIDE, next_w = FLIP ? (size_t)SIDE * ldw : SIDE;
+    if (NEXT == 3) begin(); // no weights here
 #pragma unroll
     for (int s = 0; s < STAGES - 1; s++)
         if (s < steps) fetch(tiles_b + own + s * TILE_BYTES, w + s * next_w, ldw);
-    begin();
+    if (NEXT < 3) begin();
 #pragma unroll
     for (int s = 0; s < STAGES - 1; s++) {
-        if (s < steps) fetch(tiles + own + s * TILE_BYTES, x + s * SIDE, ldx);
+        if (s < steps) fetch(tiles + own + s * TILE_BYTES, x + s * next_x, ldx);
         commit();
     }
     meanwhile();
-    x += (STAGES - 1) * SIDE;
+    x += (STAGES - 1) * next_x;
     w += (STAGES - 1) * next_w;
     int stage = 0, fill = STAGES - 1;
 #pragma unroll 1
@@ -118,7 +120,7 @@ __device__ __forceinline__ void product_of(float* acc, unsigned tiles, const u16
         if (step + STAGES - 1 < steps) {
             fetch(tiles + own + fill * TILE_BYTES, x, ldx);
             fetch(tiles_b + own + fill * TILE_BYTES, w, ldw);
-            x += SIDE;
+            x += next_x;
             w += next_w;
         }
         commit();
@@ -130,13 +132,14 @@ __device__ __forceinline__ void product_of(float* acc, unsigned tiles, const u16
 }
 
 // Grid (n / SIDE, m / SIDE). y gets the product; with NEXT 1 also `kept`, the value before the activation; with NEXT 2 `kept`
-// is read, and `partial` gets one row of column sums per row of blocks. Long sums have more tiles on their way.
+// is read, and `partial` gets one row of column sums per row of blocks. `option`: whether the activation is GELU (else ReLU);
+// with NEXT 3, whether to add to what y holds. Long sums have more tiles on their way.
 extern "C" __global__ void __launch_bounds__(THREADS)
 product(const u16* x, int ldx, const u16* w, int ldw, const u16* bias, u16* y, int ldy, u16* kept, float* partial, int k,
-        int gelu) {
+        int option) {
     extern __shared__ __align__(1024) u16 smem[];
     int m0 = blockIdx.y * SIDE, n0 = blockIdx.x * SIDE, lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-    x += (size_t)m0 * ldx;
+    x += FLIP == 2 ? (size_t)m0 : (size_t)m0 * ldx;
     w += FLIP ? (size_t)n0 : (size_t)n0 * ldw;
     float acc[SIDE / 2];
 #pragma unroll
@@ -150,7 +153,7 @@ product(const u16* x, int ldx, const u16* w, int ldw, const u16* bias, u16* y, i
 #pragma unroll
             for (int j = 0; j < SIDE / 8; j++)
                 add[j] = bias ? *reinterpret_cast<const unsigned*>(bias + n0 + j * 8 + (lane & 3) * 2) : 0;
-        else
+        if (NEXT == 2)
 #pragma unroll
             for (int u = 0; u < per; u++) {
                 int row = threadIdx.x / CHUNKS + u * ROW_STEP;
@@ -159,6 +162,16 @@ product(const u16* x, int ldx, const u16* w, int ldw, const u16* bias, u16* y, i
     };
     if (k > LONG) product_of<6>(acc, address(smem), x, ldx, w, ldw, k / SIDE, meanwhile);
     else product_of<4>(acc, address(smem), x, ldx, w, ldw, k / SIDE, meanwhile);
+    if (NEXT == 3) {
+#pragma unroll
+        for (int i = 0; i < SIDE / 4; i++) {
+            int row = warp * 16 + (lane >> 2) + (i & 1) * 8, col = i / 2 * 8 + (lane & 3) * 2;
+            float2* to = reinterpret_cast<float2*>(y) + ((size_t)(m0 + row) * ldy + n0 + col) / 2;
+            float2 old = option ? *to : make_float2(0.f, 0.f);
+            *to = make_float2(old.x + acc[2 * i], old.y + acc[2 * i + 1]);
+        }
+        return;
+    }
     __syncthreads();
     // The tile goes through shared memory, so that global memory sees whole rows.
     u16* tile = smem;
@@ -180,10 +193,10 @@ product(const u16* x, int ldx, const u16* w, int ldw, const u16* bias, u16* y, i
         size_t at = (size_t)(m0 + row) * ldy + n0 + chunk * 8;
         if (NEXT == 1) {
             *reinterpret_cast<uint4*>(kept + at) = v;
-            v = make_uint4(activate2(v.x, gelu), activate2(v.y, gelu), activate2(v.z, gelu), activate2(v.w, gelu));
+            v = make_uint4(activate2(v.x, option), activate2(v.y, option), activate2(v.z, option), activate2(v.w, option));
         } else if (NEXT == 2) {
-            v.x = slope2(v.x, before[u].x, gelu, sums), v.y = slope2(v.y, before[u].y, gelu, sums + 2);
-            v.z = slope2(v.z, before[u].z, gelu, sums + 4), v.w = slope2(v.w, before[u].w, gelu, sums + 6);
+            v.x = slope2(v.x, before[u].x, option, sums), v.y = slope2(v.y, before[u].y, option, sums + 2);
+            v.z = slope2(v.z, before[u].z, option, sums + 4), v.w = slope2(v.w, before[u].w, option, sums + 6);
         }
         *reinterpret_cast<uint4*>(y + at) = v;
     }

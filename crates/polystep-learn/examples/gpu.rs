@@ -87,11 +87,13 @@ fn ops() -> Outcome {
     if bad > 0 { Err("ops differ".into()) } else { Ok(()) }
 }
 
-fn model() -> Outcome {
+/// Losses and gradients, CPU against CUDA; `short` is for compute-sanitizer.
+fn model(args: &[String]) -> Outcome {
+    let (layers, sequences) = if args.iter().any(|a| a == "short") { (1, 4) } else { (4, 8) };
     for (norm, dropout) in [(NormOrder::Pre, 0.0), (NormOrder::Post, 0.1)] {
-        let config = ModelConfig { norm, dropout, ..ModelConfig::of_size(Size::S) };
+        let config = ModelConfig { norm, dropout, layers, ..ModelConfig::of_size(Size::S) };
         let (program, params) = trainer(&config, false);
-        let b = batch(8, None, 3);
+        let b = batch(sequences, None, 3);
         let limits = limits(std::slice::from_ref(&b));
         let mut all = Vec::new();
         let cpu: Box<dyn Executor> = Box::new(Cpu::new(vec![program.clone()], limits, 0)?);
@@ -148,10 +150,8 @@ fn time(args: &[String]) -> Outcome {
         for &size in &sizes {
             let batches: Vec<Batch> = (0..8).map(|i| batch(size, fixed, i)).collect();
             let (program, params) = trainer(&config, true);
-            let flops = program.flops(
-                &batches[0].src.lengths().collect::<Vec<_>>(),
-                &batches[0].tgt.lengths().collect::<Vec<_>>(),
-            );
+            let flops = program
+                .flops(&batches[0].src.lengths().collect::<Vec<_>>(), &batches[0].tgt.lengths().collect::<Vec<_>>());
             let mut gpu = Cuda::new(vec![program], limits(&batches))?;
             gpu.set_params(&params)?;
             let begin = Instant::now();
@@ -227,7 +227,13 @@ fn profile(args: &[String]) -> Outcome {
         let total: f64 = costs.iter().map(|c| c.microseconds).sum();
         println!("profile batch {size}: {total:.1} µs one after the other");
         for c in costs {
-            println!("  {:9.1} µs {:4} × {:7.2}  {}", c.microseconds, c.count, c.microseconds / c.count as f64, c.label);
+            println!(
+                "  {:9.1} µs {:4} × {:7.2}  {}",
+                c.microseconds,
+                c.count,
+                c.microseconds / c.count as f64,
+                c.label
+            );
         }
     }
     Ok(())
@@ -249,7 +255,7 @@ fn main() -> Outcome {
         part("ops", ops());
     }
     if wanted("model") {
-        part("model", model());
+        part("model", model(&args));
     }
     if wanted("repeat") {
         part("repeat", repeat());

@@ -103,7 +103,8 @@ impl Recorder<'_> {
             .int(i32::from(*causal));
         let sequences = self.machine.limits.sequences.max(1);
         let mut works = Vec::new();
-        for (i, variant) in self.variants(*queries, *keys, *heads, *head_dim, "attention_short").into_iter().enumerate() {
+        for (i, variant) in self.variants(*queries, *keys, *heads, *head_dim, "attention_short").into_iter().enumerate()
+        {
             let args = args.clone().int(variant.above).int(i32::from(i == 0));
             works.push(if variant.rows == 0 {
                 let kernel = self.machine.kernel(Unit::new("attention.cu", &[("HD", *head_dim)]), "attention")?;
@@ -124,7 +125,8 @@ impl Recorder<'_> {
     }
 
     pub(super) fn attention_back(&mut self, op: &Op) -> Result<(), EngineError> {
-        let Op::AttentionBack { q, k, v, queries, keys, causal, heads, head_dim, out, lse, dout, dq, dk, dv } = op else {
+        let Op::AttentionBack { q, k, v, queries, keys, causal, heads, head_dim, out, lse, dout, dq, dk, dv } = op
+        else {
             return Ok(());
         };
         self.check_heads(*head_dim, &[*q, *k, *v, *dq, *dk, *dv])?;

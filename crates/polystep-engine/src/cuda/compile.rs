@@ -124,7 +124,8 @@ pub fn units(programs: &[Program]) -> Vec<Unit> {
 
 /// The units of the paper's models and of their neighbours: what CI compiles.
 pub fn all_units() -> Vec<Unit> {
-    let mut all = vec![Unit::new("optimiser.cu", &[]), Unit::new("loss.cu", &[("V", 64)]), Unit::new("top.cu", &[("V", 64)])];
+    let mut all =
+        vec![Unit::new("optimiser.cu", &[]), Unit::new("loss.cu", &[("V", 64)]), Unit::new("top.cu", &[("V", 64)])];
     for d in [64, 256, 512] {
         all.push(Unit::new("norm.cu", &[("D", d)]));
         all.push(Unit::new("embed.cu", &[("D", d), ("V", 64)]));

@@ -19,12 +19,8 @@ impl Recorder<'_> {
         let first = self.info().ops[..self.op].iter().all(|op| !matches!(op, Op::CachedAttention { .. }));
         let (even, odd) = self.machine.lineage();
         if first {
-            let args = Args::default()
-                .ptr(self.input(self.layout.parents))
-                .ptr(even)
-                .ptr(odd)
-                .ptr(self.input(0))
-                .int(lanes);
+            let args =
+                Args::default().ptr(self.input(self.layout.parents)).ptr(even).ptr(odd).ptr(self.input(0)).int(lanes);
             let kernel = self.machine.kernel(unit.clone(), "lineage")?;
             let shape = Shape { grid: (self.rows[1].div_ceil(256), 32, 1), block: (256, 1), shared: 0 };
             self.submit("lineage", Lane::Main, &[], &[LINEAGE], Work::Kernel(kernel, shape, args))?;
@@ -67,8 +63,7 @@ impl Recorder<'_> {
     pub(super) fn top_tokens(&mut self, op: &Op) -> Result<(), EngineError> {
         let Op::TopTokens { logits, k } = op else { return Ok(()) };
         let (tokens, logprobs) = self.machine.top();
-        let args =
-            Args::default().ptr(self.at(*logits)).ptr(tokens).ptr(logprobs).ptr(self.input(0)).int(*k);
+        let args = Args::default().ptr(self.at(*logits)).ptr(tokens).ptr(logprobs).ptr(self.input(0)).int(*k);
         let kernel = self.machine.kernel(Unit::new("top.cu", &[("V", self.cols(*logits))]), "top_tokens")?;
         let work = Work::Kernel(kernel, Shape::flat(self.rows[1].div_ceil(4), 128), args);
         self.submit("top_tokens", Lane::Main, &[Res::Slot(logits.0)], &[Res::Shared(4)], work)

@@ -257,11 +257,8 @@ pub(super) struct Event {
 
 impl Event {
     pub(super) fn new(timing: bool) -> Result<Self, EngineError> {
-        let flags = if timing {
-            sys::CUevent_flags::CU_EVENT_DEFAULT
-        } else {
-            sys::CUevent_flags::CU_EVENT_DISABLE_TIMING
-        };
+        let flags =
+            if timing { sys::CUevent_flags::CU_EVENT_DEFAULT } else { sys::CUevent_flags::CU_EVENT_DISABLE_TIMING };
         Ok(Event { raw: check("cuEventCreate", result::event::create(flags))? })
     }
 

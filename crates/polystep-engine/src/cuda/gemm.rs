@@ -89,7 +89,11 @@ fn alignment(at: u64, ld: usize, element: usize) -> u32 {
 
 impl Gemms {
     pub(super) fn new() -> Result<Self, EngineError> {
-        Ok(Gemms { handle: check("cublasLtCreate", result::create_handle())?, plans: HashMap::new(), fresh: Vec::new() })
+        Ok(Gemms {
+            handle: check("cublasLtCreate", result::create_handle())?,
+            plans: HashMap::new(),
+            fresh: Vec::new(),
+        })
     }
 
     fn key(gemm: &Gemm, at: &Operands) -> Key {
@@ -123,8 +127,10 @@ impl Gemms {
         let layout = |kind, (rows, cols): (usize, usize), ld: usize| {
             check("cublasLtMatrixLayoutCreate", result::create_matrix_layout(kind, rows as u64, cols as u64, ld as i64))
         };
-        let desc =
-            check("cublasLtMatmulDescCreate", result::create_matmul_desc(sys::cublasComputeType_t::CUBLAS_COMPUTE_32F, full))?;
+        let desc = check(
+            "cublasLtMatmulDescCreate",
+            result::create_matmul_desc(sys::cublasComputeType_t::CUBLAS_COMPUTE_32F, full),
+        )?;
         let mut plan = Plan {
             desc,
             layouts: [layout(narrow, a, g.lda)?, layout(narrow, b, g.ldb)?, layout(d_type, (g.m, g.n), g.ldd)?],
@@ -150,7 +156,10 @@ impl Gemms {
             }
             let preference = check("cublasLtMatmulPreferenceCreate", result::create_matmul_pref())?;
             let prefer = |which, value: *const c_void, size| {
-                check("cublasLtMatmulPreferenceSetAttribute", result::set_matmul_pref_attribute(preference, which, value, size))
+                check(
+                    "cublasLtMatmulPreferenceSetAttribute",
+                    result::set_matmul_pref_attribute(preference, which, value, size),
+                )
             };
             // Split sums through the workspace only: 2 = in the compute type, 4 = in the output type; 1 (in place) is atomic.
             let schemes: u32 = 2 | 4;
@@ -176,14 +185,27 @@ impl Gemms {
     }
 
     /// Enqueues a product whose plan was prepared.
-    pub(super) fn run(&self, gemm: &Gemm, at: &Operands, workspace: &Memory, stream: &Stream) -> Result<(), EngineError> {
+    pub(super) fn run(
+        &self,
+        gemm: &Gemm,
+        at: &Operands,
+        workspace: &Memory,
+        stream: &Stream,
+    ) -> Result<(), EngineError> {
         match self.plans.get(&Self::key(gemm, at)) {
             Some(plan) => self.launch(plan, gemm, at, workspace, stream),
             None => Err(EngineError::Device { what: format!("{gemm:?}"), message: "no plan was prepared".into() }),
         }
     }
 
-    fn launch(&self, plan: &Plan, gemm: &Gemm, at: &Operands, workspace: &Memory, stream: &Stream) -> Result<(), EngineError> {
+    fn launch(
+        &self,
+        plan: &Plan,
+        gemm: &Gemm,
+        at: &Operands,
+        workspace: &Memory,
+        stream: &Stream,
+    ) -> Result<(), EngineError> {
         let one = 1f32;
         let beta = if gemm.accumulate { 1f32 } else { 0f32 };
         let [la, lb, ld] = plan.layouts;

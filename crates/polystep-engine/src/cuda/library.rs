@@ -54,11 +54,7 @@ fn open(path: &Path) -> Result<(), String> {
             return Ok(());
         }
         let message = dlerror();
-        Err(if message.is_null() {
-            "unknown".into()
-        } else {
-            CStr::from_ptr(message).to_string_lossy().into_owned()
-        })
+        Err(if message.is_null() { "unknown".into() } else { CStr::from_ptr(message).to_string_lossy().into_owned() })
     }
 }
 

@@ -113,7 +113,7 @@ impl Recorder<'_> {
         let second = norm_sums + 4 * d as u64;
         self.reduce(second, blocks, 2 * d, norm.beta, false, res_norm, Res::Grad(norm.beta.offset))?;
 
-        let (chunks, room) = self.blocks(*g, 64, 96);
+        let (chunks, room) = self.blocks(*g, 32, 96);
         let width = token_columns(v, self.machine.device.shared_limit);
         let tables = self.partial(2, room * v * d)?;
         let kernel = self.machine.kernel(unit.clone(), "embed_back_token")?;
@@ -215,12 +215,7 @@ impl Recorder<'_> {
             accumulate: false,
             beside: 0,
         };
-        let at = Operands {
-            a: self.copy(w),
-            b: self.view(x),
-            d: self.view(y),
-            bias: b.map_or(0, |b| self.copy(b)),
-        };
+        let at = Operands { a: self.copy(w), b: self.view(x), d: self.view(y), bias: b.map_or(0, |b| self.copy(b)) };
         self.overwritten(y.slot);
         let label = format!("linear {}x{}x{}", rows, w.rows, w.cols);
         self.submit(&label, Lane::Main, &slots([Some(x.slot)]), &slots([Some(y.slot)]), Work::Gemm(gemm, at))
@@ -282,6 +277,9 @@ impl Recorder<'_> {
 
     pub(super) fn weight_gradient(&mut self, x: View, w: Param, dy: View, accumulate: bool) -> Result<(), EngineError> {
         let rows = self.rows_of(dy.slot);
+        if self.small(rows) && self.weight_product(x, w, dy, accumulate)? {
+            return Ok(());
+        }
         let gemm = Gemm {
             m: w.cols,
             n: w.rows,
@@ -306,8 +304,17 @@ impl Recorder<'_> {
     fn column_sums(&mut self, dy: View, b: Param) -> Result<(), EngineError> {
         let cols = self.cols(dy.slot);
         let width = pack_width(cols).min(pack_width(dy.col)).min(pack_width(b.len()));
-        let (sums, blocks) =
-            self.sum_pass("column_sums", Lane::Side, None, self.view(dy), dy.slot, b.len() / width, cols / width, width, 2)?;
+        let (sums, blocks) = self.sum_pass(
+            "column_sums",
+            Lane::Side,
+            None,
+            self.view(dy),
+            dy.slot,
+            b.len() / width,
+            cols / width,
+            width,
+            2,
+        )?;
         let res = Res::Partial(self.op, 3);
         self.reduce(sums, blocks, b.len(), b, false, res, Res::Grad(b.offset))
     }

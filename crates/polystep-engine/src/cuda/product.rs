@@ -1,5 +1,6 @@
 //! Matrix products by our own kernel, product.cu, where it beats cuBLASLt: with few rows. Its launch overlaps the end of the
-//! one before, it fetches weights meanwhile, and it applies the activation, or its slope, to the tile in its hands.
+//! one before, it fetches weights meanwhile, and it applies the activation, or its slope, to the tile in its hands. Weight
+//! gradients have no activation and no weights, but a tile of theirs takes few multiprocessors from the critical path.
 
 use super::compile::Unit;
 use super::driver::{Args, Shape};
@@ -19,13 +20,15 @@ pub(super) enum Next {
     Activation,
     /// dy·W∘act'(h), with its column sums.
     Slope,
+    /// dyᵀ·x, in fp32.
+    Weight,
 }
 
 /// Side of the square tile of the result that a block makes with its 128 threads.
 const TILE: usize = 64;
 
 /// Up to so many rows our kernel is quicker (measured on an H200; with more, cuBLASLt's tiles win).
-const FEW: usize = 2048;
+const FEW: usize = 6144;
 
 fn unit(next: Next) -> Unit {
     let (next, flip) = match next {
@@ -33,13 +36,14 @@ fn unit(next: Next) -> Unit {
         Next::Input => (0, 1),
         Next::Activation => (1, 0),
         Next::Slope => (2, 1),
+        Next::Weight => (3, 2),
     };
     Unit::new("product.cu", &[("NEXT", next), ("FLIP", flip)])
 }
 
 /// Every variant in use.
-pub(super) fn units() -> [Unit; 4] {
-    [Next::Nothing, Next::Input, Next::Activation, Next::Slope].map(unit)
+pub(super) fn units() -> [Unit; 5] {
+    [Next::Nothing, Next::Input, Next::Activation, Next::Slope, Next::Weight].map(unit)
 }
 
 /// The most shared memory that a product takes.
@@ -100,7 +104,7 @@ impl Recorder<'_> {
         let (mut reads, mut writes) = (slots([Some(x.slot)]), slots([Some(y.slot)]));
         self.overwritten(y.slot);
         let label = match next {
-            Next::Nothing => format!("product {rows}x{n}x{k}"),
+            Next::Nothing | Next::Weight => format!("product {rows}x{n}x{k}"),
             Next::Input => format!("dx product {rows}x{n}x{k}"),
             Next::Activation => {
                 writes.extend(slots([kept]));
@@ -117,11 +121,53 @@ impl Recorder<'_> {
         Ok(true)
     }
 
+    /// A weight gradient by our own kernel; false if its shape does not fit. It fills fewer multiprocessors than cuBLASLt's,
+    /// which leaves more of them to the critical path.
+    pub(super) fn weight_product(
+        &mut self,
+        x: View,
+        w: Param,
+        dy: View,
+        accumulate: bool,
+    ) -> Result<bool, EngineError> {
+        let rows = self.rows_of(dy.slot);
+        let unit = unit(Next::Weight);
+        let (ldx, ldy) = (self.cols(x.slot), self.cols(dy.slot));
+        let fits = [w.rows, w.cols, rows].iter().all(|size| size.is_multiple_of(TILE))
+            && [ldx, ldy, x.col, dy.col].iter().all(|c| c.is_multiple_of(8))
+            && [x.slot, dy.slot].iter().all(|s| self.info().info(*s).dtype == Dtype::Act)
+            && w.offset.is_multiple_of(2)
+            && self.machine.has(unit.clone(), "product");
+        if !fits {
+            return Ok(false);
+        }
+        let args = Args::default()
+            .ptr(self.view(dy))
+            .int(ldy)
+            .ptr(self.view(x))
+            .int(ldx)
+            .ptr(0)
+            .ptr(self.grad(w))
+            .int(w.cols)
+            .ptr(0)
+            .ptr(0)
+            .int(rows)
+            .int(i32::from(accumulate));
+        let kernel = self.machine.kernel(unit, "product")?;
+        let shape = Shape { grid: (w.cols / TILE, w.rows / TILE, 1), block: (128, 1), shared: shared(rows) };
+        let label = format!("dw product {}x{}x{rows}", w.rows, w.cols);
+        let reads = slots([Some(x.slot), Some(dy.slot)]);
+        self.submit(&label, Lane::Side, &reads, &[Res::Grad(w.offset)], Work::Kernel(kernel, shape, args))?;
+        Ok(true)
+    }
+
     /// Two neighbouring ops in one launch, if they are a linear layer and its activation, or the gradients of both.
     pub(super) fn fused(&mut self, op: &Op, next: &Op) -> Result<bool, EngineError> {
         let gelu = |kind: &Activation| i32::from(*kind == Activation::Gelu);
         match (op, next) {
-            (Op::Linear { x, w, b, y }, Op::Activate { kind, x: h, y: a }) if y.slot == *h && self.whole(*y, w.rows) && self.small(self.rows_of(*h)) => {
+            (Op::Linear { x, w, b, y }, Op::Activate { kind, x: h, y: a })
+                if y.slot == *h && self.whole(*y, w.rows) && self.small(self.rows_of(*h)) =>
+            {
                 let out = View { slot: *a, col: 0 };
                 self.overwritten(*h);
                 self.product(Next::Activation, *x, *w, *b, out, Some(*h), gelu(kind))

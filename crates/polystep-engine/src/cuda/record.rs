@@ -5,10 +5,10 @@
 
 use std::collections::HashMap;
 
+use super::attention::Lengths;
 use super::compile::Unit;
 use super::driver::{Args, Event, Graph, Kernel, Memory, Shape};
 use super::gemm::{Gemm, Operands};
-use super::attention::Lengths;
 use super::input::Layout;
 use super::machine::{Machine, SIDES, Table};
 use super::schedule::{Lane, Placement, Res, Schedule};
@@ -66,19 +66,15 @@ pub(super) struct Recorder<'a> {
 }
 
 impl<'a> Recorder<'a> {
-    pub(super) fn new(machine: &'a mut Machine, program: usize, rows: [usize; 2], lengths: Lengths, mode: Mode) -> Self {
+    pub(super) fn new(
+        machine: &'a mut Machine,
+        program: usize,
+        rows: [usize; 2],
+        lengths: Lengths,
+        mode: Mode,
+    ) -> Self {
         let layout = Layout::new(&machine.limits, rows[0], rows[1]);
-        Recorder {
-            machine,
-            program,
-            rows,
-            lengths,
-            layout,
-            op: 0,
-            mode,
-            columns: HashMap::new(),
-            jobs: Vec::new(),
-        }
+        Recorder { machine, program, rows, lengths, layout, op: 0, mode, columns: HashMap::new(), jobs: Vec::new() }
     }
 
     /// Lowers every op, adds up what is left, ends the capture. Returns the graph (capture) or the timings (profile).
@@ -313,7 +309,14 @@ impl<'a> Recorder<'a> {
     }
 
     /// One launch: prepared, captured or timed.
-    pub(super) fn submit(&mut self, label: &str, lane: Lane, reads: &[Res], writes: &[Res], work: Work) -> Result<(), EngineError> {
+    pub(super) fn submit(
+        &mut self,
+        label: &str,
+        lane: Lane,
+        reads: &[Res],
+        writes: &[Res],
+        work: Work,
+    ) -> Result<(), EngineError> {
         match &mut self.mode {
             Mode::Prepare => {
                 if let Work::Gemm(gemm, at) = &work {

@@ -107,7 +107,8 @@ impl Schedule {
         if lane == Lane::Side {
             return oldest(MAINS..self.last.len());
         }
-        let read: Vec<usize> = reads.iter().filter_map(|r| self.access.get(r)).flat_map(|a| a.writers.clone()).collect();
+        let read: Vec<usize> =
+            reads.iter().filter_map(|r| self.access.get(r)).flat_map(|a| a.writers.clone()).collect();
         (0..MAINS).find(|s| read.contains(&self.last[*s]) && self.last[*s] > 0).unwrap_or_else(|| oldest(0..MAINS))
     }
 
@@ -184,7 +185,10 @@ mod tests {
         // Overwrites what node 2 reads.
         assert_eq!(s.place(Lane::Main, &[b], &[a]).waits, vec![2]);
         // The first launch of another side stream enters through the first stream's begin.
-        assert_eq!(s.place(Lane::Side, &[], &[Res::Grad(64)]), Placement { node: 5, stream: 3, waits: vec![0], early: false });
+        assert_eq!(
+            s.place(Lane::Side, &[], &[Res::Grad(64)]),
+            Placement { node: 5, stream: 3, waits: vec![0], early: false }
+        );
         // Node 2 is known to the first stream already.
         assert_eq!(s.join(), vec![5]);
         assert_eq!(s.join(), vec![]);
