@@ -35,7 +35,9 @@ pub enum EngineError {
     #[error("no CUDA device can be used: {0}")]
     NoDevice(String),
     /// Not enough memory on the device.
-    #[error("out of memory on the device ({wanted_mib} MiB asked, {free_mib} MiB free): use a smaller train.batch or model")]
+    #[error(
+        "out of memory on the device ({wanted_mib} MiB asked, {free_mib} MiB free): use a smaller train.batch or model"
+    )]
     OutOfMemory {
         /// Asked for.
         wanted_mib: usize,

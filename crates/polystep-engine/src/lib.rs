@@ -18,6 +18,4 @@ pub mod program;
 pub use batch::{Batch, Lanes, Packed};
 pub use error::EngineError;
 pub use executor::{Executor, Limits, Scalars, StepResult};
-pub use program::{
-    Activation, Dim, Dropout, Dtype, Norm, NormOrder, Op, Param, Program, Side, Slot, SlotInfo, View,
-};
+pub use program::{Activation, Dim, Dropout, Dtype, Norm, NormOrder, Op, Param, Program, Side, Slot, SlotInfo, View};

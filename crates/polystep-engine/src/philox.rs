@@ -15,12 +15,7 @@ pub fn philox(mut counter: [u32; 4], seed: u64) -> [u32; 4] {
     for _ in 0..10 {
         let a = u64::from(M0) * u64::from(counter[0]);
         let b = u64::from(M1) * u64::from(counter[2]);
-        counter = [
-            (b >> 32) as u32 ^ counter[1] ^ k0,
-            b as u32,
-            (a >> 32) as u32 ^ counter[3] ^ k1,
-            a as u32,
-        ];
+        counter = [(b >> 32) as u32 ^ counter[1] ^ k0, b as u32, (a >> 32) as u32 ^ counter[3] ^ k1, a as u32];
         k0 = k0.wrapping_add(W0);
         k1 = k1.wrapping_add(W1);
     }
@@ -54,8 +49,7 @@ mod tests {
     #[test]
     fn keeps_the_expectation() {
         let n = 100_000;
-        let mean: f32 =
-            (0..n / 4).flat_map(|c| keep4(0.3, 7, 42, 5, c)).sum::<f32>() / n as f32;
+        let mean: f32 = (0..n / 4).flat_map(|c| keep4(0.3, 7, 42, 5, c)).sum::<f32>() / n as f32;
         assert!((mean - 1.0).abs() < 0.01, "{mean}");
     }
 }

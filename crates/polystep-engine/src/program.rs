@@ -193,33 +193,13 @@ pub enum Op {
         df: Option<Slot>,
     },
     /// `y = x·Wᵀ + b`; x is `w.cols` wide, y `w.rows` wide; both Act (the logits of a decoding program: y in F32).
-    Linear {
-        x: View,
-        w: Param,
-        b: Option<Param>,
-        y: View,
-    },
+    Linear { x: View, w: Param, b: Option<Param>, y: View },
     /// Gradient of [`Op::Linear`]: `dx = dy·W` (if asked), grad(w) = dyᵀ·x (added if `accumulate`), grad(b) = Σ rows of dy.
-    LinearBack {
-        x: View,
-        w: Param,
-        b: Option<Param>,
-        dy: View,
-        dx: Option<View>,
-        accumulate: bool,
-    },
+    LinearBack { x: View, w: Param, b: Option<Param>, dy: View, dx: Option<View>, accumulate: bool },
     /// `y = act(x)`; both Act.
-    Activate {
-        kind: Activation,
-        x: Slot,
-        y: Slot,
-    },
+    Activate { kind: Activation, x: Slot, y: Slot },
     /// `d ← d·act'(x)`, in place: `d` comes as the gradient of y and leaves as that of x.
-    ActivateBack {
-        kind: Activation,
-        x: Slot,
-        d: Slot,
-    },
+    ActivateBack { kind: Activation, x: Slot, d: Slot },
     /// Softmax attention of each sequence's queries over its own keys, per head; all operands `heads·head_dim` wide, the
     /// scores scaled by 1/√head_dim. Head h has columns `h·head_dim ..`.
     Attention {
@@ -273,26 +253,13 @@ pub enum Op {
     },
     /// Decoding: lane l's query attends to all keys of source sequence `Lanes::sources[l]` of the last run whose batch had
     /// source tokens.
-    LaneAttention {
-        q: Slot,
-        k: View,
-        v: View,
-        heads: usize,
-        head_dim: usize,
-        out: Slot,
-    },
+    LaneAttention { q: Slot, k: View, v: View, heads: usize, head_dim: usize, out: Slot },
     /// The `k` largest log-softmax values of each row of `logits` (F32), best first, the smaller token on ties; read by
     /// [`crate::Executor::top`].
     TopTokens { logits: Slot, k: usize },
     /// Global gradient norm, clipping to `clip` (none if 0), then Adam over the whole flat buffer with the step's learning
     /// rate and number from [`crate::Scalars`]; decoupled weight decay. CUDA also refreshes the bf16 copy of the weights.
-    Adam {
-        beta1: f32,
-        beta2: f32,
-        eps: f32,
-        weight_decay: f32,
-        clip: f32,
-    },
+    Adam { beta1: f32, beta2: f32, eps: f32, weight_decay: f32, clip: f32 },
 }
 
 /// Slots and ops, in the order in which they run.

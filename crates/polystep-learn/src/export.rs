@@ -149,7 +149,8 @@ mod tests {
 
     #[test]
     fn the_folder_holds_every_tensor_under_its_name() {
-        let config = ModelConfig { d: 64, layers: 1, heads: 4, ffn: 128, max_positions: 32, ..ModelConfig::of_size(Size::S) };
+        let config =
+            ModelConfig { d: 64, layers: 1, heads: 4, ffn: 128, max_positions: 32, ..ModelConfig::of_size(Size::S) };
         let layout = Layout::new(&config);
         let params = initial_params(&config, &layout, 3);
         let folder = tempfile::tempdir().unwrap();
@@ -164,7 +165,8 @@ mod tests {
         }
         let json: Value = serde_json::from_slice(&std::fs::read(folder.path().join("config.json")).unwrap()).unwrap();
         assert_eq!(json["model_type"], "mbart");
-        let json: Value = serde_json::from_slice(&std::fs::read(folder.path().join("tokenizer.json")).unwrap()).unwrap();
+        let json: Value =
+            serde_json::from_slice(&std::fs::read(folder.path().join("tokenizer.json")).unwrap()).unwrap();
         assert_eq!(json["model"]["vocab"].as_object().unwrap().len(), VOCABULARY);
     }
 }

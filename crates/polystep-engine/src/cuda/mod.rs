@@ -188,7 +188,8 @@ impl Cuda {
         self.run(program, batch, scalars)?;
         self.machine.wait()?;
         let rows = self.rows(batch);
-        let (_, times) = Recorder::new(&mut self.machine, program, rows, Lengths::of(batch), Mode::Profile(Vec::new())).finish()?;
+        let (_, times) =
+            Recorder::new(&mut self.machine, program, rows, Lengths::of(batch), Mode::Profile(Vec::new())).finish()?;
         let mut costs: Vec<Cost> = Vec::new();
         for (label, us) in times {
             match costs.iter_mut().find(|c| c.label == label) {

@@ -1,6 +1,8 @@
 //! A model's answers to the fixed sets, as prediction records: what `polystep eval` writes and `polystep-study` reads.
 
-use super::{BeamOptions, BeamResult, Hypothesis, RecursiveProof, Start, Stepper, beam_search, greedy, recursive_proofs};
+use super::{
+    BeamOptions, BeamResult, Hypothesis, RecursiveProof, Start, Stepper, beam_search, greedy, recursive_proofs,
+};
 use polystep_core::judge::evaluate_brackets;
 use polystep_core::record::{Beam, PredictionRecord, proof_id};
 use polystep_core::sets::{FixedSet, SEED};

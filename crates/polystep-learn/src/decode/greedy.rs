@@ -12,7 +12,8 @@ pub fn greedy(stepper: &mut dyn Stepper, sources: &[&[u8]]) -> Result<Vec<Hypoth
     for group in groups(sources, stepper, 1) {
         let batch: Vec<&[u8]> = group.iter().map(|&i| sources[i]).collect();
         stepper.begin(&batch)?;
-        let mut lanes: Vec<Lane> = (0..group.len() as u32).map(|source| Lane { source, parent: source, token: BOS }).collect();
+        let mut lanes: Vec<Lane> =
+            (0..group.len() as u32).map(|source| Lane { source, parent: source, token: BOS }).collect();
         let mut top = TopTokens::default();
         for position in 0..stepper.max_tokens() {
             stepper.step(position, &lanes, 1, &mut top)?;

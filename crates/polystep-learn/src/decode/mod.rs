@@ -138,7 +138,9 @@ pub(crate) mod toy {
         fn step(&mut self, position: usize, lanes: &[Lane], k: usize, out: &mut TopTokens) -> Result<(), EngineError> {
             (out.k, out.tokens, out.logprobs) = (k.min(self.symbols + 1), Vec::new(), Vec::new());
             for lane in lanes {
-                for (token, logprob) in self.next(&self.sources[lane.source as usize], position, lane.token).iter().take(out.k) {
+                for (token, logprob) in
+                    self.next(&self.sources[lane.source as usize], position, lane.token).iter().take(out.k)
+                {
                     out.tokens.push(*token);
                     out.logprobs.push(*logprob);
                 }

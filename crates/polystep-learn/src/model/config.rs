@@ -72,7 +72,8 @@ impl ModelConfig {
 
     /// One sentence on what cannot be built, if anything.
     pub fn check(&self) -> Result<(), String> {
-        let whole = |name: &str, n: usize| if n == 0 { Err(format!("model.{name} must be at least 1")) } else { Ok(()) };
+        let whole =
+            |name: &str, n: usize| if n == 0 { Err(format!("model.{name} must be at least 1")) } else { Ok(()) };
         whole("d", self.d)?;
         whole("layers", self.layers)?;
         whole("heads", self.heads)?;

@@ -254,7 +254,18 @@ impl<'a> Builder<'a> {
                 } else {
                     let [q, k, v] = [0, d, 2 * d].map(|col| View { slot: qkv, col });
                     let causal = side == Side::Tgt;
-                    self.p.push(Op::Attention { q, k, v, queries: side, keys: side, causal, heads, head_dim, out, lse });
+                    self.p.push(Op::Attention {
+                        q,
+                        k,
+                        v,
+                        queries: side,
+                        keys: side,
+                        causal,
+                        heads,
+                        head_dim,
+                        out,
+                        lse,
+                    });
                 }
                 self.linear(out, w_out, f);
                 Saved::SelfAttention { qkv, out, lse }
@@ -373,14 +384,7 @@ impl<'a> Builder<'a> {
     }
 
     /// From `set.df` to the gradient of what the sub-layer read, in `dy`.
-    fn sub_layer_back(
-        &mut self,
-        side: Side,
-        sub: &SubRecord,
-        dy: Slot,
-        set: &ScratchSet,
-        cross: Option<(Slot, Slot)>,
-    ) {
+    fn sub_layer_back(&mut self, side: Side, sub: &SubRecord, dy: Slot, set: &ScratchSet, cross: Option<(Slot, Slot)>) {
         let (d, heads, head_dim) = (self.config.d, self.config.heads, self.config.head_dim());
         match (sub.params, &sub.saved) {
             (SubParams::SelfAttention { qkv: w, out: w_out }, &Saved::SelfAttention { qkv, out, lse }) => {
