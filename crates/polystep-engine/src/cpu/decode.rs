@@ -5,9 +5,11 @@
 
 use super::Buffer;
 use super::gemm::Cols;
+use super::lane::{Place, attend};
 use super::math::{exp, max, sum};
-use super::rows::{Per, for_blocks};
 use crate::Batch;
+use rayon::prelude::*;
+use std::cell::RefCell;
 
 /// What one decoding step leaves for the next.
 pub struct Decoding {
@@ -67,56 +69,59 @@ impl Decoding {
     pub fn top(&mut self, logits: &[f32], vocab: usize, k: usize) {
         self.tokens.clear();
         self.logprobs.clear();
-        let mut order: Vec<usize> = Vec::with_capacity(vocab);
-        for row in logits.chunks_exact(vocab) {
-            let best = max(row);
-            let log_sum = best + sum(vocab, |i| exp(row[i] - best)).ln();
-            order.clear();
-            order.extend(0..vocab);
-            let better = |a: &usize, b: &usize| row[*b].total_cmp(&row[*a]).then(a.cmp(b));
-            if k < vocab {
-                order.select_nth_unstable_by(k - 1, better);
+        assert!(k <= vocab);
+        self.tokens.resize(logits.len() / vocab * k, 0);
+        self.logprobs.resize(self.tokens.len(), 0.0);
+        let rows = logits.chunks_exact(vocab);
+        let found = self.tokens.chunks_exact_mut(k).zip(self.logprobs.chunks_exact_mut(k));
+        let mut best: Vec<(f32, usize)> = Vec::with_capacity(k + 1);
+        for (row, (tokens, logprobs)) in rows.zip(found) {
+            let top = max(row);
+            let log_sum = top + sum(vocab, |i| exp(row[i] - top)).ln();
+            best.clear();
+            for (token, &logit) in row.iter().enumerate() {
+                // Few get past this; of equals, the first token stays in front.
+                if best.len() == k && best[k - 1].0.total_cmp(&logit).is_ge() {
+                    continue;
+                }
+                best.truncate(k - 1);
+                let at = best.iter().rposition(|b| b.0.total_cmp(&logit).is_ge()).map_or(0, |i| i + 1);
+                best.insert(at, (logit, token));
             }
-            order[..k].sort_unstable_by(better);
-            self.tokens.extend(order[..k].iter().map(|&t| t as u8));
-            self.logprobs.extend(order[..k].iter().map(|&t| row[t] - log_sum));
+            for ((token, logprob), &(logit, found)) in tokens.iter_mut().zip(logprobs).zip(&best) {
+                (*token, *logprob) = (found as u8, logit - log_sum);
+            }
         }
     }
 }
 
-/// Softmax attention of one lane, all heads at once: `out = Σ softmax(q·k(i)/√dim)·v(i)` over `n` rows.
-fn attend<'a>(
-    q: &[f32],
-    n: usize,
-    row: impl Fn(usize) -> (&'a [f32], &'a [f32]),
-    (heads, dim): (usize, usize),
-    scores: &mut Vec<f32>,
+thread_local! {
+    /// Where the keys and values of a lane begin, and its scores.
+    static ROOM: RefCell<(Vec<Place>, Vec<f32>)> = const { RefCell::new((Vec::new(), Vec::new())) };
+}
+
+/// Below this many numbers of keys and values a second thread costs more than it gives.
+const WORTH_A_THREAD: usize = 128 * 1024;
+
+/// Calls `f(lane, its row of out, room)` for every lane; `keys` is about how many rows one of them attends to.
+fn for_lanes(
+    d: usize,
+    keys: usize,
     out: &mut [f32],
+    f: impl Fn(usize, &mut [f32], &mut Vec<Place>, &mut Vec<f32>) + Sync,
 ) {
-    let scale = 1.0 / (dim as f32).sqrt();
-    scores.resize(heads * n, 0.0);
-    for i in 0..n {
-        let (k, _) = row(i);
-        for h in 0..heads {
-            let (q, k) = (&q[h * dim..][..dim], &k[h * dim..][..dim]);
-            scores[h * n + i] = scale * sum(dim, |j| q[j] * k[j]);
-        }
-    }
-    for weights in scores.chunks_exact_mut(n) {
-        let best = max(weights);
-        weights.iter_mut().for_each(|w| *w = exp(*w - best));
-        let inverse = 1.0 / sum(n, |i| weights[i]);
-        weights.iter_mut().for_each(|w| *w *= inverse);
-    }
-    out.fill(0.0);
-    for i in 0..n {
-        let (_, v) = row(i);
-        for h in 0..heads {
-            let weight = scores[h * n + i];
-            for (o, v) in out[h * dim..][..dim].iter_mut().zip(&v[h * dim..][..dim]) {
-                *o = weight.mul_add(*v, *o);
-            }
-        }
+    let lanes = out.len() / d;
+    let one = |(lane, out): (usize, &mut [f32])| {
+        ROOM.with_borrow_mut(|(rows, scores)| {
+            rows.clear();
+            f(lane, out, rows, scores);
+        });
+    };
+    if lanes * keys * d < WORTH_A_THREAD {
+        out.chunks_exact_mut(d).enumerate().for_each(one);
+    } else {
+        let piece = lanes.div_ceil(4 * rayon::current_num_threads());
+        out.par_chunks_exact_mut(d).enumerate().with_min_len(piece).for_each(one);
     }
 }
 
@@ -135,26 +140,27 @@ pub fn cached_attention(
         past[(position * lanes + lane) * 2 * d..][..2 * d].copy_from_slice(&qkv[d..]);
     }
     let past = &*past;
-    for_blocks(qkv.len() / (3 * d), 1, [(out, Per::Row(d))], |lane, [out]| {
-        let line = &decoding.lineage[lane];
-        let row = |i: usize| {
-            let ancestor = if i < position { line[i] as usize } else { lane };
-            past[(i * lanes + ancestor) * 2 * d..][..2 * d].split_at(d)
+    let out = &mut out[..qkv.len() / 3];
+    for_lanes(d, position + 1, out, |lane, out, rows, scores| {
+        let place = |i: usize, ancestor: usize| {
+            let at = (i * lanes + ancestor) * 2 * d;
+            (at, at + d)
         };
-        attend(&qkv[lane * 3 * d..][..d], position + 1, row, (heads, dim), &mut Vec::new(), out);
+        rows.extend(decoding.lineage[lane].iter().enumerate().map(|(i, &ancestor)| place(i, ancestor as usize)));
+        rows.push(place(position, lane));
+        attend(&qkv[lane * 3 * d..][..d], (past, past), rows, dim, scores, out);
     });
 }
 
 /// Attends over the keys and values of each lane's source.
 pub fn lane_attention(decoding: &Decoding, q: &[f32], k: Cols, v: Cols, (heads, dim): (usize, usize), out: &mut [f32]) {
     let d = heads * dim;
-    for_blocks(q.len() / d, 1, [(out, Per::Row(d))], |lane, [out]| {
+    let tokens = decoding.cu.last().map_or(0, |&n| n as usize);
+    let keys = tokens / decoding.cu.len().saturating_sub(1).max(1);
+    for_lanes(d, keys, &mut out[..q.len()], |lane, out, rows, scores| {
         let source = decoding.sources[lane] as usize;
-        let (first, end) = (decoding.cu[source] as usize, decoding.cu[source + 1] as usize);
-        let row = |i: usize| {
-            let at = first + i;
-            (&k.data[at * k.stride + k.col..][..d], &v.data[at * v.stride + v.col..][..d])
-        };
-        attend(&q[lane * d..][..d], end - first, row, (heads, dim), &mut Vec::new(), out);
+        let span = decoding.cu[source] as usize..decoding.cu[source + 1] as usize;
+        rows.extend(span.map(|at| (at * k.stride + k.col, at * v.stride + v.col)));
+        attend(&q[lane * d..][..d], (k.data, v.data), rows, dim, scores, out);
     });
 }

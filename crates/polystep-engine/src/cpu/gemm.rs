@@ -195,8 +195,49 @@ unsafe fn product_on(
 /// Below this many multiplications a second thread costs more than it gives.
 const WORTH_A_THREAD: usize = 256 * 1024;
 
-/// `c = a·b` with many rows and a b that is used by all of them (weights): b is packed once, tasks take rows of c. After a
-/// task has finished rows `first .. first + count`, it calls `done(first, count)`.
+/// Numbers of a packed k × n matrix.
+pub fn packed_len(n: usize, k: usize) -> usize {
+    let width = Machine::here().cols();
+    k * n.div_ceil(width) * width
+}
+
+/// Packs b (k × n) for [`wide_packed`]. Panel j of the block of k that starts at p lies at (p·panels + j·depth)·width.
+///
+/// # Safety
+/// Every element of b lies in memory that lives during the call.
+pub unsafe fn pack_wide((n, k): (usize, usize), b: Mat, to: &mut [f32], parallel: bool) {
+    let machine = Machine::here();
+    let (panels, width) = (n.div_ceil(machine.cols()), machine.cols());
+    assert!(to.len() >= packed_len(n, k));
+    let to = Mat::rows(to, width, 0);
+    let pack = |i: usize| {
+        let (p, j) = (i / panels * DEPTH, i % panels);
+        let depth = DEPTH.min(k - p);
+        // SAFETY: panels do not overlap, and fill `to` exactly; b is valid by the caller's promise.
+        unsafe {
+            let panel = std::slice::from_raw_parts_mut(to.at(p * panels + j * depth, 0).start, depth * width);
+            pack_panel(machine, depth, width.min(n - j * width), b.at(p, j * width), panel);
+        }
+    };
+    let tasks = k.div_ceil(DEPTH) * panels;
+    if parallel {
+        (0..tasks).into_par_iter().with_min_len(4).for_each(pack);
+    } else {
+        (0..tasks).for_each(pack);
+    }
+}
+
+/// Rows and columns of c that a task has finished.
+#[derive(Clone, Copy)]
+pub struct Done {
+    pub first: usize,
+    pub rows: usize,
+    pub left: usize,
+    pub cols: usize,
+}
+
+/// `c = a·b` with many rows and a b that is used by all of them (weights): b is packed once. A task calls `done` for what it
+/// has finished.
 ///
 /// # Safety
 /// As [`product`].
@@ -207,68 +248,97 @@ pub unsafe fn wide(
     a: Mat,
     b: Mat,
     scratch: &mut Buffer,
-    done: impl Fn(usize, usize) + Sync,
+    done: impl Fn(Done) + Sync,
+) {
+    let packed = scratch.first(packed_len(n, k));
+    // SAFETY: the same promise.
+    unsafe {
+        pack_wide((n, k), b, packed, m * n * k > WORTH_A_THREAD);
+        wide_packed((m, n, k), c, plus, a, packed, done);
+    }
+}
+
+/// From so many weights on, reading them is worth a second thread even for one row.
+const WORTH_READING: usize = 192 * 1024;
+
+/// [`wide`] with a b that [`pack_wide`] has packed. Tasks take rows of c if there are many, else columns: then each weight is
+/// read by one thread only, once.
+///
+/// # Safety
+/// As [`product`].
+pub unsafe fn wide_packed(
+    (m, n, k): (usize, usize, usize),
+    c: Mat,
+    plus: Plus,
+    a: Mat,
+    packed: &[f32],
+    done: impl Fn(Done) + Sync,
 ) {
     debug_assert!(c.col == 1);
+    assert!(packed.len() >= packed_len(n, k));
     let machine = Machine::here();
     let (panels, width) = (n.div_ceil(machine.cols()), machine.cols());
-    let parallel = m * n * k > WORTH_A_THREAD;
-    let packed = scratch.first(k * panels * width);
-    // Panel j of the block of k that starts at p lies at (p·panels + j·depth)·width: one task packs one panel of one block.
-    let blocks = k.div_ceil(DEPTH);
-    let to = Mat::rows(packed, width, 0);
-    let pack = |i: usize| {
-        let (p, j) = (i / panels * DEPTH, i % panels);
-        let depth = DEPTH.min(k - p);
-        // SAFETY: panels do not overlap, and fill `packed` exactly; b is valid by the caller's promise.
-        unsafe {
-            let panel = std::slice::from_raw_parts_mut(to.at(p * panels + j * depth, 0).start, depth * width);
-            pack_panel(machine, depth, width.min(n - j * width), b.at(p, j * width), panel);
+    let packed = Mat::of(packed, width, 0);
+    let parallel = m * n * k > WORTH_A_THREAD || n * k >= WORTH_READING;
+    let threads = if parallel { rayon::current_num_threads() } else { 1 };
+    let row_blocks = m.div_ceil(A_ROWS);
+    let (across, down) = if threads == 1 {
+        (1, 1)
+    } else if row_blocks >= 4 * threads {
+        (1, row_blocks)
+    } else {
+        // More tasks than threads, where there is enough to do, balance a thread that starts late.
+        let tasks = if m * n * k > 32 * WORTH_A_THREAD { 2 * threads } else { threads };
+        let across = tasks.min(panels);
+        (across, tasks.div_ceil(across).min(row_blocks))
+    };
+    let height = if down == row_blocks { A_ROWS } else { m.div_ceil(down).next_multiple_of(machine.rows()) };
+    let task = |i: usize| {
+        let (column, row) = (i % across, i / across);
+        let (from, to) = (panels * column / across, panels * (column + 1) / across);
+        let (left, cols) = (from * width, n.min(to * width) - from * width);
+        for first in (row * height..m.min((row + 1) * height)).step_by(A_ROWS) {
+            let rows = A_ROWS.min(m.min((row + 1) * height) - first);
+            PACKED.with_borrow_mut(|(packed_a, _)| {
+                for (block, p) in (0..k).step_by(DEPTH).enumerate() {
+                    let depth = DEPTH.min(k - p);
+                    let packed_a = packed_a.first(a_len(machine, rows, depth));
+                    // SAFETY: inside a and c by the caller's promise; rows and columns of c belong to this task.
+                    unsafe {
+                        let order = pack_a(machine, rows, depth, a.at(first, p), packed_a);
+                        machine.block(Block {
+                            rows,
+                            cols,
+                            k: depth,
+                            a: packed_a.as_ptr(),
+                            panels: order,
+                            b: packed.at(p * panels + from * depth, 0).start,
+                            b_next: depth * width,
+                            c: c.at(first, left).start,
+                            ldc: c.row,
+                            start: plus.start(block, left),
+                            part: Part::Full,
+                            ahead: [
+                                if p + depth < k {
+                                    a.at(first, p + depth).ahead(rows, DEPTH.min(k - p - depth))
+                                } else {
+                                    let after = (first + A_ROWS).min(m);
+                                    a.at(after, 0).ahead(A_ROWS.min(m - after), DEPTH.min(k))
+                                },
+                                Ahead::NOTHING,
+                            ],
+                        });
+                    }
+                }
+            });
+            done(Done { first, rows, left, cols });
         }
     };
-    let rows_of = |i: usize| {
-        let first = i * A_ROWS;
-        let rows = A_ROWS.min(m - first);
-        PACKED.with_borrow_mut(|(packed_a, _)| {
-            for (block, p) in (0..k).step_by(DEPTH).enumerate() {
-                let depth = DEPTH.min(k - p);
-                let packed_a = packed_a.first(a_len(machine, rows, depth));
-                // SAFETY: inside a and c by the caller's promise; rows of c belong to this task.
-                unsafe {
-                    let order = pack_a(machine, rows, depth, a.at(first, p), packed_a);
-                    machine.block(Block {
-                        rows,
-                        cols: n,
-                        k: depth,
-                        a: packed_a.as_ptr(),
-                        panels: order,
-                        b: to.at(p * panels, 0).start,
-                        b_next: depth * width,
-                        c: c.at(first, 0).start,
-                        ldc: c.row,
-                        start: plus.start(block, 0),
-                        part: Part::Full,
-                        ahead: [
-                            if p + depth < k {
-                                a.at(first, p + depth).ahead(rows, DEPTH.min(k - p - depth))
-                            } else {
-                                let after = (first + A_ROWS).min(m);
-                                a.at(after, 0).ahead(A_ROWS.min(m - after), DEPTH.min(k))
-                            },
-                            Ahead::NOTHING,
-                        ],
-                    });
-                }
-            }
-        });
-        done(first, rows);
-    };
-    if parallel {
-        (0..blocks * panels).into_par_iter().with_min_len(4).for_each(pack);
-        (0..m.div_ceil(A_ROWS)).into_par_iter().with_max_len(1).for_each(rows_of);
-    } else {
-        (0..blocks * panels).for_each(pack);
-        (0..m.div_ceil(A_ROWS)).for_each(rows_of);
+    let tasks = across * m.div_ceil(height.max(1));
+    if tasks > 1 {
+        (0..tasks).into_par_iter().with_max_len(1).for_each(task);
+    } else if m > 0 {
+        task(0);
     }
 }
 
@@ -408,7 +478,7 @@ mod tests {
                                 0 => {
                                     product((m, n, k), to, plus, a, b, Part::Full, Some(&mut sums), [Ahead::NOTHING; 2])
                                 }
-                                1 => wide((m, n, k), to, plus, a, b, &mut Buffer::default(), |_, _| ()),
+                                1 => wide((m, n, k), to, plus, a, b, &mut Buffer::default(), |_| ()),
                                 _ => tall((m, n, k), to, plus, a, b, Some(&mut sums)),
                             }
                         }

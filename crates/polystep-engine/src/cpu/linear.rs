@@ -1,7 +1,7 @@
 //! The linear layer y = x·Wᵀ + b and its three gradients.
 #![allow(unsafe_code)] // products take pointers
 
-use super::gemm::{Cols, ColsMut, Mat, Plus, tall, wide};
+use super::gemm::{Cols, ColsMut, Done, Mat, Plus, tall, wide, wide_packed};
 use super::narrow;
 use super::{Buffer, activation};
 use crate::Activation;
@@ -20,11 +20,12 @@ pub enum Then<'a> {
     ActivateBack(Activation, &'a [f32]),
 }
 
-/// `y = x·Wᵀ + b`; w is out × inp.
+/// `y = x·Wᵀ + b`; w is out × inp; `packed` is the same, if it was packed before.
 pub fn forward(
     rows: usize,
     x: Cols,
     w: &[f32],
+    packed: Option<&[f32]>,
     (out, inp): (usize, usize),
     b: Option<&[f32]>,
     y: ColsMut,
@@ -36,19 +37,25 @@ pub fn forward(
     assert!(w.len() == out * inp && b.is_none_or(|b| b.len() == out));
     let to = Mat::rows(y.data, y.stride, y.col);
     let then = finish(rows, out, to, then);
+    let plus = b.map_or(Plus::Nothing, Plus::Row);
+    if let Some(packed) = packed {
+        let x = Mat::of(x.data, x.stride, x.col);
+        // SAFETY: checked above; y is borrowed mutably.
+        return unsafe { wide_packed((rows, out, inp), to, plus, x, packed, then) };
+    }
     if rows <= narrow::ROWS {
         let x = (&x.data[x.col.min(x.data.len())..], x.stride);
         // SAFETY: checked above; y is borrowed mutably, and every element of it is put once.
         narrow::forward(rows, x, w, (out, inp), b, |i, j, v| unsafe { *to.at(i, j).start = v });
-        return then(0, rows);
+        return then(Done { first: 0, rows, left: 0, cols: out });
     }
     let (x, w) = (Mat::of(x.data, x.stride, x.col), Mat::of(w, inp, 0).t());
     // SAFETY: checked above; y is borrowed mutably.
-    unsafe { wide((rows, out, inp), to, b.map_or(Plus::Nothing, Plus::Row), x, w, scratch, then) };
+    unsafe { wide((rows, out, inp), to, plus, x, w, scratch, then) };
 }
 
 /// What [`wide`] calls for rows that are done.
-fn finish(rows: usize, width: usize, c: Mat, then: Then) -> impl Fn(usize, usize) + Sync {
+fn finish(rows: usize, width: usize, c: Mat, then: Then) -> impl Fn(Done) + Sync {
     let (kind, back, other) = match then {
         Then::Nothing => (None, false, c),
         Then::Activate(kind, out) => {
@@ -61,17 +68,22 @@ fn finish(rows: usize, width: usize, c: Mat, then: Then) -> impl Fn(usize, usize
         }
     };
     assert!(kind.is_none() || c.row == width, "an activation behind a product takes whole slots");
-    move |first, count| {
+    move |Done { first, rows, left, cols }| {
         let Some(kind) = kind else { return };
-        let (c, other, n) = (c.at(first, 0).start, other.at(first, 0).start, count * width);
-        // SAFETY: both slots have `rows` whole rows (checked above and by the caller), and these rows belong to one task.
-        unsafe {
-            if back {
-                let (d, h) = (std::slice::from_raw_parts_mut(c, n), std::slice::from_raw_parts(other, n));
-                activation::backward_part(kind, h, d);
-            } else {
-                let (y, out) = (std::slice::from_raw_parts(c, n), std::slice::from_raw_parts_mut(other, n));
-                activation::forward_part(kind, y, out);
+        // Whole rows are one piece.
+        let (pieces, n) = if cols == width { (1, rows * width) } else { (rows, cols) };
+        for r in 0..pieces {
+            let (c, other) = (c.at(first + r, left).start, other.at(first + r, left).start);
+            // SAFETY: both slots have `rows` whole rows (checked above and by the caller), and this part of them belongs to
+            // one task.
+            unsafe {
+                if back {
+                    let (d, h) = (std::slice::from_raw_parts_mut(c, n), std::slice::from_raw_parts(other, n));
+                    activation::backward_part(kind, h, d);
+                } else {
+                    let (y, out) = (std::slice::from_raw_parts(c, n), std::slice::from_raw_parts_mut(other, n));
+                    activation::forward_part(kind, y, out);
+                }
             }
         }
     }

@@ -12,6 +12,7 @@ mod decode;
 mod dropout;
 mod embed;
 mod gemm;
+mod lane;
 mod linear;
 mod loss;
 mod math;
@@ -21,6 +22,7 @@ mod ops;
 mod pack;
 mod rows;
 mod simd;
+mod weights;
 
 use crate::{Batch, Dim, EngineError, Executor, Limits, Packed, Program, Scalars, Side, Slot, StepResult};
 use buffer::Buffer;
@@ -36,6 +38,7 @@ struct Memory {
     scratch: Buffer,
     right: Vec<bool>,
     decoding: decode::Decoding,
+    weights: weights::Weights,
 }
 
 /// Sequences, source tokens and target tokens of a batch.
@@ -98,6 +101,7 @@ impl Cpu {
             scratch: Buffer::default(),
             right: Vec::new(),
             decoding: decode::Decoding::new(limits.sequences),
+            weights: weights::Weights::new(&programs),
         };
         Ok(Cpu {
             programs,
@@ -202,6 +206,7 @@ impl Executor for Cpu {
     fn set_params(&mut self, params: &[f32]) -> Result<(), EngineError> {
         check("the parameters", params.len(), self.params)?;
         self.memory.params[..self.params].copy_from_slice(params);
+        self.memory.weights.forget();
         Ok(())
     }
 

@@ -183,8 +183,11 @@ pub fn run(
                 Some((kind, _)) => Then::Activate(kind, &mut activated),
                 None => Then::Nothing,
             };
+            let mut weights = take(&mut memory.weights);
+            let packed = weights.get(w, &memory.params);
             let (x, b) = (memory.cols(program, x), b.map(|b| memory.param(b)));
-            linear::forward(rows_of(y.slot), x, memory.param(w), (w.rows, w.cols), b, to, then, &mut scratch);
+            linear::forward(rows_of(y.slot), x, memory.param(w), packed, (w.rows, w.cols), b, to, then, &mut scratch);
+            memory.weights = weights;
             memory.put_if(behind.map(|(_, a)| a), activated);
             memory.put(y.slot, out);
             done += usize::from(behind.is_some());
