@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};
 
 use clap::Args as ClapArgs;
-use polystep_core::{Beam, Granularity, PredictionRecord, ProofRecord, Setting, StepKind, Verdict};
+use polystep_core::{Granularity, PredictionRecord, ProofRecord, Setting, StepKind, Verdict};
 use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::failure::{Failure, Result, bad_input};
+use crate::generate::StepExample;
 use crate::inspect::{self, Finding, Findings};
 use crate::say;
 use crate::table::table;
@@ -68,7 +69,7 @@ enum Record {
     Proof(ProofRecord),
     Prediction(PredictionRecord),
     /// A step without an answer: its target is judged.
-    Step(PredictionRecord),
+    Step(StepExample),
 }
 
 /// Checks a file.
@@ -128,19 +129,12 @@ fn judge(line: &str, name: &str, number: usize, args: &Args) -> Result<Option<Ju
         bad_input(format!("{name}, line {number}{column}: {}", plain(&e)))
     })?;
     let prediction = |p: &PredictionRecord| inspect::prediction(p, args.granularity, args.setting);
-    Ok(Some(match record {
-        Record::Proof(proof) => {
-            Judged { findings: inspect::proof(&proof), kind: RecordKind::Proof, any_beam_exact: false }
-        }
-        Record::Step(step) => Judged { findings: prediction(&step), kind: RecordKind::Step, any_beam_exact: false },
-        Record::Prediction(record) => {
-            let any_beam_exact = (0..record.beams.len()).any(|i| {
-                let one = PredictionRecord { beams: vec![record.beams[i].clone()], ..record.clone() };
-                prediction(&one).steps.iter().all(|f| f.verdict == Verdict::Exact)
-            });
-            Judged { findings: prediction(&record), kind: RecordKind::Prediction, any_beam_exact }
-        }
-    }))
+    let (kind, (findings, any_beam_exact)) = match record {
+        Record::Proof(proof) => (RecordKind::Proof, (inspect::proof(&proof), false)),
+        Record::Step(step) => (RecordKind::Step, (inspect::step(&step, args.granularity, args.setting), false)),
+        Record::Prediction(record) => (RecordKind::Prediction, prediction(&record)),
+    };
+    Ok(Some(Judged { findings, kind, any_beam_exact }))
 }
 
 /// Which record a line is, its keys tell: quotes cannot occur inside a state.
@@ -151,11 +145,7 @@ fn read(line: &str) -> serde_json::Result<Record> {
     if line.contains("\"beams\"") {
         return serde_json::from_str(line).map(Record::Prediction);
     }
-    let mut step: serde_json::Map<String, serde_json::Value> = serde_json::from_str(line)?;
-    step.insert("beams".into(), serde_json::Value::Array(Vec::new()));
-    let mut record: PredictionRecord = serde_json::from_value(step.into())?;
-    record.beams.push(Beam { output: record.target.clone(), logprob: 0.0 });
-    Ok(Record::Step(record))
+    serde_json::from_str(line).map(Record::Step)
 }
 
 /// serde_json's sentence without its "at line 1 column 2", which speaks of a line alone.

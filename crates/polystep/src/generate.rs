@@ -12,7 +12,7 @@ use polystep_core::sets::{BEAM_STEPS, FixedSet, SEED};
 use polystep_core::space::KEYS;
 use polystep_core::{Guard, Polynomials, ProofRecord, Purpose, Sampler, Setting, StepKind, Task};
 use rayon::prelude::*;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::args::{Named, SpaceArgs, ThreadArgs, WritingArgs, space_error};
 use crate::card::{Card, Contents};
@@ -97,7 +97,7 @@ enum Amount {
 }
 
 /// A step on its own, as a row.
-#[derive(Serialize, Debug)]
+#[derive(Serialize, Deserialize, Debug)]
 pub struct StepExample {
     /// The id of its proof.
     pub proof: String,
@@ -110,7 +110,7 @@ pub struct StepExample {
     /// What it is to write.
     pub target: String,
     /// With the brackets evaluated (calculator only).
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
 
