@@ -1,18 +1,81 @@
 //! The arithmetic probe: sums and products of two 4- or 9-digit numbers, without a polynomial around them.
 //!
-//! Probe i is a sum or a product (i even or odd) of numbers with 4 or 9 digits (i mod 4 below 2 or not), so that every
-//! set of examples holds the four kinds in equal parts. Numbers have no leading 0.
+//! A task's configuration says which exercises it has: `add4`, `mul4`, `add9` or `mul9`, and under any other key all four in
+//! turn (exercise i is of kind i mod 4), so that every set of examples holds them in equal parts. Numbers have no leading 0.
+//! The training stream does not name its configuration's caps or variables: there is no polynomial that they could limit.
 
+use crate::guard::Guard;
 use crate::notation::Notation;
 use crate::proof::Line;
-use crate::stream::{Purpose, Streams};
+use crate::sets::{FixedSet, SEED, SETS};
+use crate::stream::{Purpose, Stream, Streams};
 use crate::task::StepKind;
 use crate::token::{self, push_digits};
+
+/// The key of all four kinds in turn.
+pub const MIXTURE: &str = "arithmetic";
+
+/// Every key of the probe: the mixture, then the four kinds.
+pub const KEYS: [&str; 5] = [MIXTURE, "add4", "add9", "mul4", "mul9"];
+
+/// A kind of exercise.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Drill {
+    /// Sums of 4-digit numbers.
+    Add4,
+    /// Products of 4-digit numbers.
+    Mul4,
+    /// Sums of 9-digit numbers.
+    Add9,
+    /// Products of 9-digit numbers.
+    Mul9,
+}
+
+impl Drill {
+    /// All kinds, in the order of the mixture.
+    pub const ALL: [Drill; 4] = [Drill::Add4, Drill::Mul4, Drill::Add9, Drill::Mul9];
+
+    /// Its key as a configuration.
+    pub fn key(self) -> &'static str {
+        match self {
+            Drill::Add4 => "add4",
+            Drill::Mul4 => "mul4",
+            Drill::Add9 => "add9",
+            Drill::Mul9 => "mul9",
+        }
+    }
+
+    /// The kind with this key.
+    pub fn named(key: &str) -> Option<Drill> {
+        Drill::ALL.into_iter().find(|d| d.key() == key)
+    }
+
+    fn draw(self, stream: &mut Stream) -> Exercise {
+        let (kind, low) = match self {
+            Drill::Add4 => (StepKind::Add, 1_000),
+            Drill::Mul4 => (StepKind::Mul, 1_000),
+            Drill::Add9 => (StepKind::Add, 100_000_000),
+            Drill::Mul9 => (StepKind::Mul, 100_000_000),
+        };
+        Exercise { kind, a: stream.between(low, 10 * low - 1), b: stream.between(low, 10 * low - 1) }
+    }
+}
+
+/// `add4` or `mul9` for an exercise, with the digits that its input has; every other kind by its own name.
+pub fn kind_name(kind: StepKind, input: &[u8]) -> String {
+    if !matches!(kind, StepKind::Add | StepKind::Mul) {
+        return kind.name().to_owned();
+    }
+    let digits = input.iter().filter(|t| (token::DIGIT..token::VAR).contains(t)).count();
+    format!("{kind}{}", digits / 2)
+}
 
 /// A source of arithmetic examples.
 #[derive(Clone, Debug)]
 pub struct Probe {
     streams: Streams,
+    /// One kind, or all in turn.
+    drill: Option<Drill>,
 }
 
 /// One sum or product.
@@ -32,61 +95,121 @@ impl Exercise {
         // At most (10^9 − 1)^2 < 10^18.
         if self.kind == StepKind::Add { self.a + self.b } else { self.a * self.b }
     }
-}
 
-impl Probe {
-    /// The exercises of a seed.
-    pub fn new(seed: u64) -> Probe {
-        Probe { streams: Streams::new(seed, Purpose::Arithmetic, "") }
+    /// What the guard knows it by; no two exercises share one, since 10^9 < 2^30.
+    pub fn fingerprint(self) -> u64 {
+        u64::from(self.kind == StepKind::Mul) << 60 | self.a << 30 | self.b
     }
 
-    /// Exercise `index`.
-    pub fn exercise(&self, index: u64) -> Exercise {
-        let mut stream = self.streams.at(index);
-        let low = if index % 4 < 2 { 1_000 } else { 100_000_000 };
-        let kind = if index.is_multiple_of(2) { StepKind::Add } else { StepKind::Mul };
-        Exercise { kind, a: stream.between(low, 10 * low - 1), b: stream.between(low, 10 * low - 1) }
-    }
-
-    /// Exercise `index` as a model sees it.
-    pub fn line(&self, index: u64, notation: Notation) -> Line {
-        let exercise = self.exercise(index);
-        let operator = if exercise.kind == StepKind::Add { token::PLUS } else { token::TIMES };
+    /// As a model sees it.
+    pub fn line(self, notation: Notation) -> Line {
+        let operator = if self.kind == StepKind::Add { token::PLUS } else { token::TIMES };
         let (mut input, mut target) = (Vec::new(), Vec::new());
         match notation {
             Notation::Infix => {
-                push_digits(exercise.a, &mut input);
+                push_digits(self.a, &mut input);
                 input.push(operator);
-                push_digits(exercise.b, &mut input);
+                push_digits(self.b, &mut input);
             }
             Notation::Prefix => {
                 input.extend([operator, token::INT]);
-                push_digits(exercise.a, &mut input);
+                push_digits(self.a, &mut input);
                 input.push(token::INT);
-                push_digits(exercise.b, &mut input);
+                push_digits(self.b, &mut input);
                 target.push(token::INT);
             }
         }
-        push_digits(exercise.value(), &mut target);
-        Line { kind: exercise.kind, input, target, next: None }
+        push_digits(self.value(), &mut target);
+        Line { kind: self.kind, input, target, next: None }
     }
+}
+
+impl Probe {
+    /// The exercises of a seed under a configuration's key. The fixed sets (valid, test, beam) have streams of their own.
+    pub fn new(key: &str, seed: u64, purpose: Purpose) -> Probe {
+        let drill = Drill::named(key);
+        let streams = match (FixedSet::of(purpose), drill) {
+            (Some(_), drill) => Streams::new(seed, purpose, drill.map_or(MIXTURE, Drill::key)),
+            (None, drill) => Streams::new(seed, Purpose::Arithmetic, drill.map_or("", Drill::key)),
+        };
+        Probe { streams, drill }
+    }
+
+    /// Exercise `index`, and how many draws the guard refused before it.
+    pub fn exercise(&self, index: u64, guard: Option<&Guard>) -> (Exercise, u64) {
+        let mut stream = self.streams.at(index);
+        let drill = self.drill.unwrap_or(Drill::ALL[(index % 4) as usize]);
+        let mut refused = 0;
+        loop {
+            let exercise = drill.draw(&mut stream);
+            if !guard.is_some_and(|g| g.contains_exercise(exercise.fingerprint())) {
+                return (exercise, refused);
+            }
+            refused += 1;
+        }
+    }
+}
+
+/// The exercises of all valid, test and beam sets under every key, as the guard knows them.
+pub(crate) fn guarded() -> impl Iterator<Item = u64> {
+    let sets = KEYS.into_iter().flat_map(|key| SETS.map(|set| (Probe::new(key, SEED, set.purpose), set.proofs)));
+    sets.flat_map(|(probe, n)| (0..n).map(move |index| probe.exercise(index, None).0.fingerprint()))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
 
     #[test]
     fn exactly_four_or_nine_digits() {
-        let probe = Probe::new(1);
+        let probe = Probe::new(MIXTURE, 1, Purpose::Train);
         for i in 0..400 {
-            let e = probe.exercise(i);
+            let (e, _) = probe.exercise(i, None);
             let digits = if i % 4 < 2 { 4 } else { 9 };
             assert_eq!([e.a.to_string().len(), e.b.to_string().len()], [digits, digits]);
-            let line = probe.line(i, Notation::Infix);
+            let line = e.line(Notation::Infix);
             let sign = if e.kind == StepKind::Add { '+' } else { '*' };
             assert_eq!(token::decode(&line.input, Notation::Infix), format!("{}{sign}{}", e.a, e.b));
             assert_eq!(token::decode(&line.target, Notation::Infix), e.value().to_string());
         }
+    }
+
+    #[test]
+    fn the_kind_carries_its_digits_in_both_notations() {
+        for drill in Drill::ALL {
+            let (exercise, _) = Probe::new(drill.key(), 3, Purpose::Test).exercise(17, None);
+            for notation in [Notation::Infix, Notation::Prefix] {
+                let line = exercise.line(notation);
+                assert_eq!(kind_name(line.kind, &line.input), drill.key());
+            }
+        }
+        assert_eq!(kind_name(StepKind::Mulstep, &token::encode("(2)*(3)").unwrap()), "mulstep");
+    }
+
+    #[test]
+    fn every_key_and_purpose_has_exercises_of_its_own() {
+        let first = |key, purpose| Probe::new(key, SEED, purpose).exercise(0, None).0;
+        let purposes = [Purpose::Train, Purpose::Valid, Purpose::Test, Purpose::Beam];
+        let all: Vec<u64> =
+            KEYS.iter().flat_map(|key| purposes.map(|purpose| first(key, purpose).fingerprint())).collect();
+        assert_eq!(all.iter().collect::<HashSet<_>>().len(), all.len());
+    }
+
+    /// 4-digit exercises are few enough that some of 200 000 meet an evaluation set.
+    #[test]
+    fn a_guarded_exercise_is_drawn_again() {
+        let (guard, probe) = (Guard::standard(), Probe::new("add4", 1, Purpose::Train));
+        let mut refused = 0;
+        for index in 0..200_000 {
+            let (exercise, again) = probe.exercise(index, Some(&guard));
+            assert!(!guard.contains_exercise(exercise.fingerprint()));
+            assert_eq!(again == 0, exercise == probe.exercise(index, None).0);
+            refused += again;
+        }
+        assert!((1..200).contains(&refused), "{refused}");
+        let (test, _) = Probe::new("mul9", SEED, Purpose::Test).exercise(999, None);
+        assert!(guard.contains_exercise(test.fingerprint()));
     }
 }

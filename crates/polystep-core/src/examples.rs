@@ -111,7 +111,7 @@ impl Sampler {
         Ok(Sampler {
             scribe: Scribe::new(&polynomials.basis, task.setting, task.granularity, task.notation, task.style),
             polynomials,
-            probe: Probe::new(seed),
+            probe: Probe::new(&task.space.key, seed, purpose),
             task: task.clone(),
             seed,
             purpose,
@@ -141,7 +141,7 @@ impl Sampler {
     /// Appends all step examples of proof `index`; none if the guard leaves nothing to draw.
     pub fn write_examples(&mut self, index: u64, guard: Option<&Guard>, out: &mut Examples) {
         if self.task.setting == Setting::Arithmetic {
-            let line = self.exercise_line(index);
+            let line = self.exercise_line(index, guard);
             out.push(line.kind, index, 0, &line.input, &line.target);
             return;
         }
@@ -184,16 +184,20 @@ impl Sampler {
         self.purpose
     }
 
-    pub(crate) fn exercise_line(&self, index: u64) -> Line {
-        self.probe.line(index, self.task.notation)
+    /// Exercise `index` of the arithmetic probe; a guarded one is drawn again.
+    pub(crate) fn exercise_line(&mut self, index: u64, guard: Option<&Guard>) -> Line {
+        let (exercise, refused) = self.probe.exercise(index, guard);
+        self.rejected += refused;
+        self.drawn += refused + 1;
+        exercise.line(self.task.notation)
     }
 
-    /// How many polynomials the guard refused.
+    /// How many polynomials (or exercises) the guard refused.
     pub fn rejected(&self) -> u64 {
         self.rejected
     }
 
-    /// How many polynomials were drawn, refused ones included.
+    /// How many polynomials (or exercises) were drawn, refused ones included.
     pub fn drawn(&self) -> u64 {
         self.drawn
     }

@@ -1,7 +1,8 @@
-//! The guard: endpoints that training must not see.
+//! The guard: endpoints, and exercises of the arithmetic probe, that training must not see.
 //!
 //! One guard for everything: the endpoints of all valid, test and beam proofs of the paper's six configurations in one and
-//! two variables. A training polynomial of any kind whose endpoint is in it is drawn again (§3, "to avoid collisions").
+//! two variables, and the exercises of the probe's sets. A training polynomial of any kind whose endpoint is in it is drawn
+//! again (§3, "to avoid collisions"), and so is an exercise.
 
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
@@ -11,20 +12,23 @@ use crate::sample::Polynomials;
 use crate::sets::{FixedSet, SETS};
 use crate::space::{KEYS, Space, SpaceError};
 
-/// A set of endpoints, kept as [fingerprints](crate::poly::Poly::fingerprint).
+/// A set of endpoints and exercises, kept as fingerprints ([of polynomials](crate::poly::Poly::fingerprint),
+/// [of exercises](crate::arithmetic::Exercise::fingerprint)).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Guard {
     endpoints: FxHashSet<u64>,
+    exercises: FxHashSet<u64>,
 }
 
 impl Guard {
-    /// The endpoints of all valid, test and beam proofs of the six configurations in one and two variables.
+    /// The endpoints of all valid, test and beam proofs of the six configurations in one and two variables, and the
+    /// exercises of the arithmetic probe's sets.
     pub fn standard() -> Guard {
         let spaces: Vec<(Space, usize)> =
             KEYS.iter().filter_map(|k| Space::named(k).ok()).flat_map(|s| [(s.clone(), 1), (s, 2)]).collect();
         let parts: Vec<Vec<u64>> =
             spaces.par_iter().map(|(space, vars)| endpoints(space, *vars).unwrap_or_default()).collect();
-        Guard { endpoints: parts.into_iter().flatten().collect() }
+        Guard { endpoints: parts.into_iter().flatten().collect(), exercises: crate::arithmetic::guarded().collect() }
     }
 
     /// Adds the sets of one more space, e.g. a user's own.
@@ -37,6 +41,12 @@ impl Guard {
     #[inline]
     pub fn contains(&self, fingerprint: u64) -> bool {
         self.endpoints.contains(&fingerprint)
+    }
+
+    /// Whether the exercise with this fingerprint is guarded.
+    #[inline]
+    pub fn contains_exercise(&self, fingerprint: u64) -> bool {
+        self.exercises.contains(&fingerprint)
     }
 
     /// How many endpoints are guarded.

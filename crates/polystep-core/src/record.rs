@@ -108,7 +108,7 @@ impl Sampler {
     pub fn record(&mut self, index: u64, guard: Option<&Guard>) -> ProofRecord {
         let Task { setting, granularity, notation, style, vars, .. } = *self.task();
         let (lines, start, end) = if setting == Setting::Arithmetic {
-            let line = self.exercise_line(index);
+            let line = self.exercise_line(index, guard);
             let (start, end) = (line.input.clone(), line.target.clone());
             (vec![line], token::decode(&start, notation), token::decode(&end, notation))
         } else {

@@ -153,6 +153,20 @@ pub enum SpaceError {
         /// What was asked for.
         key: String,
     },
+    /// No such sub-task.
+    #[error("unknown sub-task `{task}` of {key}; the sub-tasks are {}", Subtask::ALL.map(Subtask::key).join(", "))]
+    UnknownSubtask {
+        /// The configuration.
+        key: String,
+        /// What was asked for.
+        task: String,
+    },
+    /// No such exercises of the arithmetic probe.
+    #[error("unknown exercises `{key}`; the arithmetic probe has {}", crate::arithmetic::KEYS.join(", "))]
+    UnknownExercises {
+        /// What was asked for.
+        key: String,
+    },
     /// TOML that does not describe a space; the span is in bytes.
     #[error("{message}")]
     Toml {
@@ -219,6 +233,25 @@ impl Space {
             retry: Retry::default(),
             variables: Variables::default(),
         })
+    }
+
+    /// One of the paper's configurations, or a sub-task of one: `medium_coeff/mul2`.
+    pub fn of_key(key: &str) -> Result<Space, SpaceError> {
+        let Some((key, task)) = key.split_once('/') else { return Space::named(key) };
+        let space = Space::named(key)?;
+        match Subtask::ALL.into_iter().find(|t| t.key() == task) {
+            Some(task) => Ok(space.subtask(task)),
+            None => Err(SpaceError::UnknownSubtask { key: key.to_owned(), task: task.to_owned() }),
+        }
+    }
+
+    /// The stand-in for a space in a task of the arithmetic probe: only its key counts, one of
+    /// [`arithmetic::KEYS`](crate::arithmetic::KEYS).
+    pub fn exercises(key: &str) -> Result<Space, SpaceError> {
+        if !crate::arithmetic::KEYS.contains(&key) {
+            return Err(SpaceError::UnknownExercises { key: key.to_owned() });
+        }
+        Ok(Space { key: key.to_owned(), ..small_coeff() })
     }
 
     /// A curriculum's sub-task of this space. [`Subtask::Scoeff`] is `small_coeff` with the target's variables and settings;

@@ -1,15 +1,16 @@
 //! The streams are pinned: the n-th polynomial of a seed is the same in every later version.
 //!
 //! `golden/streams.txt` holds the first three starts of each configuration for seed 1, and a BLAKE3 checksum of the tokens
-//! of the first 500 proofs of every kind of task. `UPDATE_GOLDEN=1 cargo test -p polystep-core --test streams` rewrites it;
+//! of the first 500 proofs of every kind of task, and of the first 1000 exercises of each of the arithmetic probe's sets. `UPDATE_GOLDEN=1 cargo test -p polystep-core --test streams` rewrites it;
 //! a change to that file is a break with every dataset ever generated.
 
 use std::fmt::Write;
 use std::path::Path;
 
 use polystep_core::notation::print;
+use polystep_core::sets::SEED;
 use polystep_core::space::KEYS;
-use polystep_core::{Examples, Granularity, Notation, Purpose, Sampler, Setting, Space, Task};
+use polystep_core::{Examples, Granularity, Notation, Purpose, Sampler, Setting, Space, Task, arithmetic};
 
 fn golden() -> String {
     let mut text = String::new();
@@ -42,6 +43,19 @@ fn golden() -> String {
                 }
                 writeln!(text, "{setting} {granularity} {notation} {}", hasher.finalize().to_hex()).unwrap();
             }
+        }
+    }
+    for key in arithmetic::KEYS {
+        for (purpose, seed) in
+            [(Purpose::Train, 1), (Purpose::Valid, SEED), (Purpose::Test, SEED), (Purpose::Beam, SEED)]
+        {
+            let probe = arithmetic::Probe::new(key, seed, purpose);
+            let mut hasher = blake3::Hasher::new();
+            for index in 0..1000 {
+                let (exercise, _) = probe.exercise(index, None);
+                hasher.update(&exercise.line(Notation::Infix).input).update(&[255]);
+            }
+            writeln!(text, "{key} {} {seed} {}", purpose.name(), hasher.finalize().to_hex()).unwrap();
         }
     }
     text
