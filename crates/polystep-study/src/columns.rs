@@ -3,6 +3,7 @@
 //! One list decides names, order and headings for the report, the Markdown and LaTeX tables and the ledger.
 
 use polystep_core::StepKind;
+use polystep_core::arithmetic::Drill;
 use serde::Serialize;
 
 use crate::interval::Proportion;
@@ -39,7 +40,7 @@ const fn column(name: &'static str, group: &'static str, heading: &'static str, 
 }
 
 /// Every column, in the paper's order.
-pub const COLUMNS: [Column; 19] = [
+pub const COLUMNS: [Column; 23] = [
     column("endpoint_train_examples", "Endpoint", "#EE", Unit::Count),
     column("endpoint_acc", "Endpoint", "Accuracy", Unit::Percent),
     column("train_examples", "Training", "#Train", Unit::Count),
@@ -59,7 +60,14 @@ pub const COLUMNS: [Column; 19] = [
     column("err_total_mul", "All errors", "mul", Unit::Percent),
     column("err_total_sum", "All errors", "sum", Unit::Percent),
     column("err_total_mark", "All errors", "mark", Unit::Percent),
+    column("add4_acc", ARITHMETIC, "4-digit sums", Unit::Percent),
+    column("add9_acc", ARITHMETIC, "9-digit sums", Unit::Percent),
+    column("mul4_acc", ARITHMETIC, "4-digit products", Unit::Percent),
+    column("mul9_acc", ARITHMETIC, "9-digit products", Unit::Percent),
 ];
+
+/// The group of the probe's columns, which no other experiment has.
+const ARITHMETIC: &str = "Arithmetic";
 
 /// Our number in a column, and the paper's.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -77,9 +85,10 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// Ours minus the paper's.
+    /// Ours minus the paper's; nothing where the paper has a bound only.
     pub fn difference(&self) -> Option<f64> {
-        Some(self.ours? - self.paper.as_ref()?.value)
+        let paper = self.paper.as_ref().filter(|p| !p.text.starts_with('<'))?;
+        Some(self.ours? - paper.value)
     }
 }
 
@@ -109,6 +118,9 @@ pub fn pointer(evaluation: &Evaluation, column: &str) -> Option<String> {
         })?;
         return Some(format!("/greedy/errors/kinds/{kind}/{which}/percent"));
     }
+    if let Some(kind) = exercises(column) {
+        return Some(format!("/greedy/by_kind/{kind}/percent"));
+    }
     let place = match column {
         "endpoint_acc" | "full_proof_acc" => "/greedy/full_proof/exact/percent",
         "stepwise_acc" => "/greedy/stepwise/exact/percent",
@@ -123,6 +135,12 @@ pub fn pointer(evaluation: &Evaluation, column: &str) -> Option<String> {
     Some(place.to_owned())
 }
 
+/// The probe's kind of exercise that a column is about.
+fn exercises(column: &str) -> Option<&'static str> {
+    let kind = column.strip_suffix("_acc")?;
+    Drill::named(kind).map(Drill::key)
+}
+
 type Value = (f64, Option<(f64, f64)>);
 
 /// Ours with its interval, and ours by the symbolic test.
@@ -130,6 +148,7 @@ fn value(metrics: &Metrics, evaluation: &Evaluation, column: &str) -> (Option<Va
     let proportion = |p: Option<Proportion>| p.map(|p| (p.percent, Some((p.lo, p.hi))));
     let plain = |v: Option<f64>| (v.map(|v| (v, None)), None);
     let endpoint = metrics.keys.setting == "endpoint";
+    let proofs = !endpoint && metrics.keys.setting != "arithmetic";
     let examples = metrics.run.examples.map(|n| n as f64);
     let greedy = evaluation.greedy.as_ref();
     let beam = evaluation.beam.as_ref();
@@ -144,8 +163,8 @@ fn value(metrics: &Metrics, evaluation: &Evaluation, column: &str) -> (Option<Va
         "endpoint_train_examples" => plain(examples.filter(|_| endpoint)),
         "train_examples" => plain(examples.filter(|_| !endpoint)),
         "endpoint_acc" => right(greedy.filter(|_| endpoint).map(|g| g.full_proof)),
-        "full_proof_acc" => right(greedy.filter(|_| !endpoint).map(|g| g.full_proof)),
-        "stepwise_acc" => right(greedy.filter(|_| !endpoint).map(|g| g.stepwise)),
+        "full_proof_acc" => right(greedy.filter(|_| proofs).map(|g| g.full_proof)),
+        "stepwise_acc" => right(greedy.filter(|_| proofs).map(|g| g.stepwise)),
         "top1_acc_beam5" => right(beam.map(|b| b.top1)),
         "beam5_acc" => right(beam.map(|b| b.any5)),
         "sure_rate" => (proportion(sure.and_then(|s| s.sure_rate)), None),
@@ -162,7 +181,10 @@ fn value(metrics: &Metrics, evaluation: &Evaluation, column: &str) -> (Option<Va
         "err_total_mul" => errors(StepKind::Mulstep, false),
         "err_total_sum" => errors(StepKind::Sumstep, false),
         "err_total_mark" => errors(StepKind::Markstep, false),
-        _ => (None, None),
+        column => {
+            let kind = exercises(column).and_then(|kind| greedy?.by_kind.get(kind));
+            (proportion(kind.copied()), None)
+        }
     }
 }
 
@@ -183,7 +205,7 @@ pub fn ledger(metrics: &Metrics, evaluation: &Evaluation, size: &str) -> Vec<(St
     ]
     .map(|(name, text)| (name.to_owned(), text))
     .into();
-    for column in COLUMNS {
+    for column in COLUMNS.into_iter().filter(|c| c.group != ARITHMETIC || keys.setting == "arithmetic") {
         let (ours, symbolic) = value(metrics, evaluation, column.name);
         let text = match column.unit {
             Unit::Count => optional(ours.map(|v| format!("{:.0}", v.0))),
@@ -217,6 +239,6 @@ pub fn ledger(metrics: &Metrics, evaluation: &Evaluation, size: &str) -> Vec<(St
 /// Whether a column has an interval, and whether `symbolic` means something else there.
 fn kinds_of(column: Column) -> (bool, bool) {
     let interval = column.unit == Unit::Percent;
-    let shares = column.name.starts_with("err_") || column.name == "sure_rate";
+    let shares = column.name.starts_with("err_") || column.name == "sure_rate" || column.group == ARITHMETIC;
     (interval, column.unit != Unit::Count && !shares)
 }

@@ -119,7 +119,10 @@ pub struct Greedy {
     pub raw_exact: Option<Proportion>,
     /// Outputs that cannot be read.
     pub malformed: Proportion,
-    /// By kind of step.
+    /// Steps that are exact, by kind; an exercise's kind carries its digits (`mul9`).
+    #[serde(default)]
+    pub by_kind: BTreeMap<String, Proportion>,
+    /// Errors by kind of step.
     pub errors: Errors,
     /// By terms, coefficients and length.
     pub slices: Slices,
@@ -160,12 +163,18 @@ pub fn greedy(outcomes: &[Outcome]) -> Result<Option<Greedy>, StudyError> {
     };
     let kinds: Vec<Vec<(StepKind, bool)>> =
         proofs.values().map(|steps| steps.values().map(|o| (o.kind, o.verdict.exact)).collect()).collect();
+    let mut by_kind: BTreeMap<&str, Vec<bool>> = BTreeMap::new();
+    for outcome in outcomes {
+        by_kind.entry(&outcome.kind_name).or_default().push(outcome.verdict.exact);
+    }
+    let by_kind = by_kind.into_iter().filter_map(|(kind, right)| Some((kind.to_owned(), Proportion::of(right)?)));
     let sliced: Vec<_> = outcomes.iter().map(|o| (o.features, !o.verdict.exact)).collect();
     Ok(Some(Greedy {
         full_proof,
         stepwise,
         raw_exact: Proportion::of(outcomes.iter().filter_map(|o| o.verdict.raw_exact)),
         malformed,
+        by_kind: by_kind.collect(),
         errors: Errors::of(kinds.iter().map(Vec::as_slice)),
         slices: Slices::of(&sliced),
     }))

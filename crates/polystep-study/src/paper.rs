@@ -4,6 +4,7 @@
 //! tables (`var1coarsefull` has its accuracies, `var1error` its errors); where they overlap they agree, and the first wins.
 //! The endpoint columns belong to a separate one-shot model, which the paper lists on the rows of the step-wise one.
 
+use polystep_core::arithmetic::MIXTURE;
 use serde::{Deserialize, Serialize};
 
 /// The tables with the six keys; the broader table of two comes first.
@@ -30,6 +31,9 @@ const OOD_TABLES: [(&str, &str); 3] = [
     ("OODterm", include_str!("../../../paper/OODterm.csv")),
 ];
 
+/// The arithmetic probe, of which the paper has a sentence: one row for all exercises.
+const PROBE: [(&str, &str); 1] = [("arithmetic", include_str!("../../../paper/arithmetic.csv"))];
+
 /// What identifies a row of the paper's tables.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct Keys {
@@ -51,6 +55,9 @@ pub struct Keys {
 impl Keys {
     /// The row's name for people: `1 variable · medium_coeff · plain · coarse · prefix`.
     pub fn title(&self) -> String {
+        if self.setting == "arithmetic" {
+            return format!("arithmetic probe · {} · {}", self.config, self.notation);
+        }
         let vars = if self.vars == 1 { "1 variable".to_owned() } else { format!("{} variables", self.vars) };
         let mut parts = vec![vars, self.config.clone(), self.setting.clone()];
         if self.setting != "endpoint" {
@@ -78,6 +85,13 @@ pub struct Printed {
 
 /// Every number the paper prints about an experiment; empty if it has no such row.
 pub fn lookup(keys: &Keys) -> Vec<Printed> {
+    if keys.setting == "arithmetic" {
+        let of_this_model = |column: &str| match column.strip_suffix("_acc") {
+            Some(exercises) => keys.config == MIXTURE || keys.config == exercises,
+            None => true,
+        };
+        return search(&PROBE, |_, _| true, of_this_model);
+    }
     let vars = keys.vars.to_string();
     let endpoint = keys.setting == "endpoint";
     let wanted = |key: &str, value: &str| match key {
@@ -139,8 +153,8 @@ fn search(
             }
             for (column, text) in row() {
                 let new = !KEYS.contains(&column) && keep(column) && found.iter().all(|p| p.column != column);
-                // Hyper-parameters such as `size` are words, not results.
-                if let (true, Ok(value)) = (new, text.parse()) {
+                // Hyper-parameters such as `size` are words, not results; `<1` is a bound.
+                if let (true, Ok(value)) = (new, text.trim_start_matches('<').parse()) {
                     found.push(Printed { table, column: column.to_owned(), text, value });
                 }
             }
@@ -176,6 +190,15 @@ mod tests {
         let found = lookup(&keys(1, "small_coeff", "endpoint", "", "infix"));
         assert_eq!(value(&found, "endpoint_acc"), Some(96.0));
         assert_eq!(value(&found, "full_proof_acc"), None);
+    }
+
+    #[test]
+    fn the_probe_has_a_sentence_for_all_exercises() {
+        let found = lookup(&keys(1, "arithmetic", "arithmetic", "coarse", "prefix"));
+        assert_eq!((value(&found, "add9_acc"), value(&found, "mul4_acc")), (Some(99.0), Some(1.0)));
+        assert_eq!(found.iter().find(|p| p.column == "mul9_acc").unwrap().text, "<1");
+        let found = lookup(&keys(1, "add4", "arithmetic", "coarse", "infix"));
+        assert_eq!(found.iter().map(|p| p.column.as_str()).collect::<Vec<_>>(), ["train_examples", "add4_acc"]);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! `predictions/CONFIG-VARS/`, with one file per way of decoding. A part that is there but damaged is treated like one that
 //! is missing, with its sentence: a report should show what it can.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -54,6 +55,9 @@ pub enum LogLine {
         full_proof: f64,
         /// Share of steps that are right.
         stepwise: f64,
+        /// The same by kind of step.
+        #[serde(default)]
+        by_kind: BTreeMap<String, f64>,
         /// Mean loss.
         #[serde(default)]
         loss: Option<f64>,

@@ -3,6 +3,7 @@
 //! The first finished beam is the answer. A prediction without one (the input was too long, or nothing finished) is wrong and
 //! malformed, never dropped.
 
+use polystep_core::arithmetic::kind_name;
 use polystep_core::judge::{evaluate_brackets, judge_text};
 use polystep_core::{Judgement, Notation, Setting, StepKind, Style, token};
 
@@ -54,6 +55,8 @@ pub struct Outcome {
     pub step: usize,
     /// The kind that was expected.
     pub kind: StepKind,
+    /// Its name; an exercise's carries its digits.
+    pub kind_name: String,
     /// The answer.
     pub verdict: Verdict,
     /// One of the first five is exact.
@@ -87,6 +90,7 @@ impl Scoring {
             proof: prediction.proof.clone(),
             step: prediction.step,
             kind: prediction.kind,
+            kind_name: kind_name(prediction.kind, &token::encode(&prediction.input).unwrap_or_default()),
             verdict,
             any_exact,
             any_symbolic,

@@ -125,12 +125,20 @@ fn every_setting_has_its_page() {
         (Setting::Calculator, "prefix"),
         (Setting::Annotated, "infix"),
         (Setting::Endpoint, "infix"),
+        (Setting::Arithmetic, "infix"),
+        (Setting::Arithmetic, "prefix"),
     ] {
         let name = format!("{setting}-{notation}");
-        // The one-shot model writes short lines, on which the made-up one seldom errs.
-        let clumsiness = if setting == Setting::Endpoint { 100.0 } else { 3.0 };
-        let run =
-            Fake { setting, notation, clumsiness, proofs: 60, ..Fake::default() }.write(&folder.path().join(&name));
+        // One-shot models write short lines, on which the made-up one seldom errs.
+        let arithmetic = setting == Setting::Arithmetic;
+        let clumsiness = match setting {
+            Setting::Arithmetic => 1000.0,
+            Setting::Endpoint => 100.0,
+            _ => 3.0,
+        };
+        let config = if arithmetic { "arithmetic" } else { "medium_coeff" };
+        let fake = Fake { config, setting, notation, clumsiness, proofs: 60, ..Fake::default() };
+        let run = fake.write(&folder.path().join(&name));
         let page = html(std::slice::from_ref(&run));
         numbers_are_those_of(&page, &[metrics(&run)]);
         is_well_formed(&page);
@@ -144,6 +152,8 @@ fn every_setting_has_its_page() {
         assert_eq!(markstep, setting == Setting::Annotated, "{name}");
         assert_eq!(page.contains("Endpoint right"), setting == Setting::Endpoint, "{name}");
         assert_eq!(page.contains("brackets exact"), setting == Setting::Calculator, "{name}");
+        assert_eq!(page.contains("9-digit products right"), arithmetic, "{name}");
+        assert_eq!(page.contains("paper <b>&lt;1</b>"), arithmetic, "{name}");
     }
 }
 

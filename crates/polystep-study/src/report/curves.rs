@@ -1,5 +1,7 @@
 //! Which charts a run has, and over which axes.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use super::chart::{Axis, Bar, Plot, Series, bars, short};
@@ -87,6 +89,7 @@ pub fn learning(log: &[LogLine]) -> Vec<Chart> {
     if !series.is_empty() {
         charts.push(plot("Accuracy", words, x(), Axis::linear("right, %", (0.0, 100.0), ""), series, false));
     }
+    charts.extend(by_kind(log));
     let series: Vec<_> = [line("training", train_loss), line("validation", valid_loss)].into_iter().flatten().collect();
     let positive = series.iter().flat_map(|s| &s.points).map(|p| p.1).filter(|y| *y > 0.0 && y.is_finite());
     let low = positive.clone().fold(f64::INFINITY, f64::min);
@@ -97,6 +100,27 @@ pub fn learning(log: &[LogLine]) -> Vec<Chart> {
         charts.push(plot("Loss", words, x(), y, series, false));
     }
     charts
+}
+
+/// One validation curve per kind of step; nothing where there are no two kinds to tell apart.
+fn by_kind(log: &[LogLine]) -> Option<Chart> {
+    let mut kinds: BTreeMap<&str, Vec<(f64, f64)>> = BTreeMap::new();
+    for line in log {
+        if let LogLine::Valid { examples, by_kind, .. } = line {
+            for (kind, share) in by_kind {
+                kinds.entry(kind).or_default().push((*examples, 100.0 * share));
+            }
+        }
+    }
+    if kinds.len() < 2 {
+        return None;
+    }
+    let end = |(kind, points): (&&str, &Vec<(f64, f64)>)| Some(format!("{kind} {:.1} %", points.last()?.1));
+    let words = format!("At the end: {}", kinds.iter().filter_map(end).collect::<Vec<_>>().join(", "));
+    let series = kinds.into_iter().filter_map(|(kind, points)| line(kind, points)).collect();
+    let x = Axis::linear("training examples", (0.0, furthest(log)), "");
+    let y = Axis::linear("right, %", (0.0, 100.0), "");
+    Some(plot("Accuracy by kind, validation", words, x, y, series, false))
 }
 
 /// One validation curve per run.
@@ -221,6 +245,24 @@ mod tests {
         let charts = learning(&train_only);
         assert_eq!(charts.iter().map(|c| c.title.as_str()).collect::<Vec<_>>(), ["Loss"]);
         assert!(slices("Terms", "terms", &[]).is_none());
+    }
+
+    #[test]
+    fn kinds_have_curves_where_there_are_two() {
+        let valid = |examples, kinds: &[(&str, f64)]| LogLine::Valid {
+            examples,
+            full_proof: 0.5,
+            stepwise: 0.5,
+            by_kind: kinds.iter().map(|(kind, share)| ((*kind).to_owned(), *share)).collect(),
+            loss: None,
+        };
+        let titles = |log: &[LogLine]| learning(log).into_iter().map(|c| c.title).collect::<Vec<_>>();
+        assert_eq!(titles(&[valid(1e5, &[("endpoint", 0.5)]), valid(2e5, &[("endpoint", 0.6)])]), ["Accuracy"]);
+        let log = [valid(1e5, &[("add4", 0.5), ("mul4", 0.0)]), valid(2e5, &[("add4", 0.99), ("mul4", 0.004)])];
+        assert_eq!(titles(&log), ["Accuracy", "Accuracy by kind, validation"]);
+        let chart = &learning(&log)[1];
+        assert_eq!(chart.description, "At the end: add4 99.0 %, mul4 0.4 %");
+        assert_eq!(chart.legend.iter().map(|l| l.0.as_str()).collect::<Vec<_>>(), ["add4", "mul4"]);
     }
 
     #[test]

@@ -126,6 +126,10 @@ pub fn figures(metrics: &Metrics, place: Place<'_>) -> Vec<Figure> {
         ("endpoint_acc", "Endpoint right"),
         ("full_proof_acc", "Full proofs right"),
         ("stepwise_acc", "Steps right"),
+        ("add4_acc", "4-digit sums right"),
+        ("add9_acc", "9-digit sums right"),
+        ("mul4_acc", "4-digit products right"),
+        ("mul9_acc", "9-digit products right"),
         ("top1_acc_beam5", "Steps right, beam 5"),
     ];
     let cells = cells(metrics, place.evaluation);

@@ -116,6 +116,7 @@ fn tex(text: &str) -> String {
     for c in text.chars() {
         match c {
             '#' | '%' | '&' | '_' | '$' | '{' | '}' => out.extend(['\\', c]),
+            '<' | '>' => drop(write!(out, "${c}$")),
             '\\' => out.push_str("\\textbackslash{}"),
             '~' | '^' => drop(write!(out, "\\{c}{{}}")),
             c => out.push(c),
@@ -130,6 +131,6 @@ mod tests {
 
     #[test]
     fn latex_escapes_what_it_must() {
-        assert_eq!(tex("#EE 5% small_coeff a^b"), "\\#EE 5\\% small\\_coeff a\\^{}b");
+        assert_eq!(tex("#EE 5% small_coeff a^b <1"), "\\#EE 5\\% small\\_coeff a\\^{}b $<$1");
     }
 }
