@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::Context;
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
-use polystep_core::space::{KEYS, Retry, Space, SpaceError, Subtask, Variables};
+use polystep_core::space::{KEYS, Retry, Space, SpaceError, Variables};
 use polystep_core::{Granularity, Notation, Purpose, Setting, Style, TermOrder};
 
 use crate::failure::{Failure, Result, bad_input, bad_text};
@@ -42,19 +42,7 @@ impl SpaceArgs {
                 std::fs::read_to_string(path).map_err(|e| bad_input(format!("cannot read {}: {e}", path.display())))?;
             return Space::from_toml(&text).map_err(|e| space_error(e, Some((&self.config, &text))));
         }
-        let (key, task) = match self.config.split_once('/') {
-            Some((key, task)) => (key, Some(task)),
-            None => (self.config.as_str(), None),
-        };
-        let space = Space::named(key).map_err(|e| space_error(e, None))?;
-        let Some(task) = task else { return Ok(space) };
-        match Subtask::ALL.into_iter().find(|t| t.key() == task) {
-            Some(task) => Ok(space.subtask(task)),
-            None => {
-                let known = Subtask::ALL.map(Subtask::key).join(", ");
-                Err(bad_input(format!("unknown sub-task `{task}` of {key}; the sub-tasks are {known}")))
-            }
-        }
+        Space::of_key(&self.config).map_err(|e| space_error(e, None))
     }
 }
 

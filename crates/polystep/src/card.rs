@@ -2,7 +2,7 @@
 //! holds, and whose text says how to make the same data again.
 
 use polystep_core::space::{KEYS, Retry, Variables};
-use polystep_core::{Task, TermOrder};
+use polystep_core::{Task, TermOrder, arithmetic};
 
 use crate::parquet::Written;
 
@@ -93,8 +93,8 @@ The space: {space}.
     /// What `--config` was: a name that this program knows, or a file.
     fn config(&self) -> &str {
         let key = self.task.space.key.as_str();
-        let known =
-            KEYS.iter().any(|k| key.strip_prefix(k).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')));
+        let space = |k: &&str| key.strip_prefix(*k).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+        let known = KEYS.iter().any(space) || arithmetic::KEYS.contains(&key);
         if known { key } else { "FILE.toml" }
     }
 

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use anyhow::Context;
 use clap::Args as ClapArgs;
-use polystep_core::{Purpose, Space, Task, token};
+use polystep_core::{Purpose, Setting, Space, Task, token};
 use polystep_learn::decode::{BeamOptions, EngineStepper, Questions, Recursion, Stopped};
 use polystep_study::columns::{Unit, cells};
 use polystep_study::run::{BEAM, BEAM_LP1, GREEDY, RECURSIVE, VALID, keys_of_config, set_folder};
@@ -158,17 +158,21 @@ fn test_sets(on: &[String], own: &Task) -> Result<Vec<Task>> {
     }
     on.iter()
         .map(|text| {
-            let (config, vars) = text
-                .rsplit_once(':')
-                .and_then(|(config, vars)| Some((config, vars.parse::<usize>().ok()?)))
-                .ok_or_else(|| {
-                    bad_input(format!(
-                        "--on {text}: write a configuration and a number of variables, as in large_coeff:1"
-                    ))
-                })?;
-            let space =
-                if config == own.space.key { own.space.clone() } else { Space::named(config).map_err(bad_input)? };
-            let task = Task { space, vars, ..own.clone() };
+            let probe = own.setting == Setting::Arithmetic;
+            let parsed = match text.rsplit_once(':') {
+                Some((config, vars)) => vars.parse::<usize>().ok().map(|vars| (config, vars)),
+                // Exercises have no variables.
+                None => probe.then_some((text.as_str(), own.vars)),
+            };
+            let (config, vars) = parsed.ok_or_else(|| {
+                bad_input(format!("--on {text}: write a configuration and a number of variables, as in large_coeff:1"))
+            })?;
+            let space = match config {
+                own_key if own_key == own.space.key => Ok(own.space.clone()),
+                exercises if probe => Space::exercises(exercises),
+                key => Space::of_key(key),
+            };
+            let task = Task { space: space.map_err(bad_input)?, vars, ..own.clone() };
             task.validate().map_err(bad_input)?;
             Ok(task)
         })
@@ -264,10 +268,11 @@ fn study_failure(error: polystep_study::StudyError) -> Failure {
 
 /// The paper's columns, ours beside the paper's.
 pub fn print(metrics: &Metrics, evaluation: &Evaluation) -> Result<()> {
-    let set = if evaluation.vars == 0 {
-        evaluation.config.clone()
-    } else {
-        format!("{}, tested on {} with {} variable(s)", metrics.keys.title(), evaluation.config, evaluation.vars)
+    let title = metrics.keys.title();
+    let set = match evaluation {
+        Evaluation { config, vars: 0, .. } => config.clone(),
+        Evaluation { config, .. } if metrics.keys.setting == "arithmetic" => format!("{title}, tested on {config}"),
+        Evaluation { config, vars, .. } => format!("{title}, tested on {config} with {vars} variable(s)"),
     };
     say!("{set}")?;
     let number = |value: f64, unit: Unit| match unit {

@@ -10,7 +10,7 @@ use anyhow::Context;
 use clap::{Args as ClapArgs, ValueEnum};
 use polystep_core::sets::{BEAM_STEPS, FixedSet, SEED};
 use polystep_core::space::KEYS;
-use polystep_core::{Guard, Polynomials, ProofRecord, Purpose, Sampler, Setting, StepKind, Task};
+use polystep_core::{Guard, Polynomials, ProofRecord, Purpose, Sampler, Setting, Space, StepKind, Task, arithmetic};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -35,6 +35,7 @@ Examples:
   polystep generate --config medium_terms --vars 2 --granularity fine --steps 1000000 --out steps.jsonl
   polystep generate --setting calculator --notation prefix --proofs 100000 --format parquet --out dataset
   polystep generate --split test --config no_backtrack        (the fixed test set: 1000 proofs)
+  polystep generate --setting arithmetic --config mul9        (or add4, add9, mul4; all four in turn unless one is given)
   polystep generate --config my-space.toml | polystep check -
 
 A user's own space is a TOML file; what it leaves out is taken from `base`:
@@ -125,8 +126,12 @@ pub fn run(args: Args) -> Result<()> {
     };
     let seed = args.seed.unwrap_or(if FixedSet::of(purpose).is_some() { SEED } else { 1 });
     let writing = &args.writing;
+    // The probe's own keys; every other configuration means its mixture.
+    let exercises = writing.setting == Setting::Arithmetic && arithmetic::KEYS.contains(&args.space.config.as_str());
+    let space =
+        if exercises { Space::exercises(&args.space.config).map_err(bad_input)? } else { args.space.space()? };
     let task = Task {
-        space: args.space.space()?,
+        space,
         vars: args.vars,
         setting: writing.setting,
         granularity: writing.granularity,
@@ -188,15 +193,15 @@ impl Generator {
             .map(|_| sampler())
             .collect::<std::result::Result<_, _>>()
             .map_err(|e| space_error(e, None))?;
-        let guarded = purpose == Purpose::Train && task.setting != Setting::Arithmetic;
-        let guard = match guarded.then(|| pool.install(Guard::standard)) {
-            Some(mut guard) if !KEYS.contains(&task.space.key.as_str()) => {
+        let polynomials = task.setting != Setting::Arithmetic;
+        let guard = match (purpose == Purpose::Train).then(|| pool.install(Guard::standard)) {
+            Some(mut guard) if polynomials && !KEYS.contains(&task.space.key.as_str()) => {
                 guard.extend(&task.space, task.vars).map_err(|e| space_error(e, None))?;
                 Some(guard)
             }
             guard => guard,
         };
-        if let Some(guard) = &guard {
+        if let (Some(guard), true) = (&guard, polynomials) {
             refuse_if_all_guarded(&task, seed, purpose, guard)?;
         }
         Ok(Generator { task, pool, samplers, guard })
@@ -248,7 +253,7 @@ impl Generator {
             // A closed standard error must not fail a run that is finished.
             let _ = writeln!(
                 std::io::stderr(),
-                "the guard drew {rejected} of {drawn} polynomials again ({share:.1} %): their endpoints are in a fixed set"
+                "the guard drew {rejected} of {drawn} again ({share:.1} %): their endpoints are in a fixed set"
             );
         }
     }

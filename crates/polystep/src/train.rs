@@ -42,13 +42,14 @@ pub struct Args {
     /// Defaults for everything that is not given: paper or fast
     #[arg(long)]
     recipe: Option<String>,
-    /// A configuration of the paper, one of its sub-tasks, or a TOML file with a [space] table
+    /// A configuration of the paper, one of its sub-tasks, or a TOML file with a [space] table; in setting arithmetic one
+    /// of add4, add9, mul4, mul9, or all four [default: arithmetic]
     #[arg(long, value_name = "KEY|FILE.toml")]
     config: Option<String>,
     /// How many variables
     #[arg(long)]
     vars: Option<usize>,
-    /// plain, calculator, annotated or endpoint
+    /// plain, calculator, annotated, endpoint or arithmetic
     #[arg(long)]
     setting: Option<Setting>,
     /// coarse, fine, fine_counted, or switches such as fac=term,mul=pair,sum=all
@@ -143,7 +144,7 @@ fn print(report: &TestReport) -> Result<()> {
     }
     say!("  {} examples in {:.0} s, {} steps", report.examples, report.seconds, report.steps)?;
     let rejected = 100.0 * report.rejected as f64 / (report.proofs + report.rejected).max(1) as f64;
-    say!("  {rejected:.2} % of the training polynomials met an evaluation set and were drawn again")
+    say!("  {rejected:.2} % of what was drawn for training met an evaluation set and was drawn again")
 }
 
 enum Folder {

@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use polystep_learn::log::{Event, Observer};
+use polystep_learn::log::{Event, Observer, ValidLine};
 use polystep_learn::train::Progress;
 
 use crate::device::peak;
@@ -62,16 +62,7 @@ impl Observer for Display {
                 self.say(&format!("{:.2}M parameters on {device}{from}", *parameters as f64 / 1e6));
             }
             Event::Progress(p) => self.progress(p),
-            Event::Valid(v) => self.say(&format!(
-                "step {}: valid full proofs {:.1} %, steps {:.2} %, loss {:.4}{} ({} examples, {:.0} s)",
-                v.step,
-                100.0 * v.full_proof,
-                100.0 * v.stepwise,
-                v.loss,
-                if v.best { ", best so far" } else { "" },
-                v.examples,
-                v.seconds,
-            )),
+            Event::Valid(v) => self.say(&validation(v)),
             Event::Saved { step, path } => self.say(&format!("step {step}: saved {}", path.display())),
             Event::Train(_) | Event::Tested(_) => {}
         }
@@ -84,6 +75,21 @@ impl Drop for Display {
             bar.finish_and_clear();
         }
     }
+}
+
+fn validation(v: &ValidLine) -> String {
+    let kinds: Vec<String> = v.by_kind.iter().map(|(kind, share)| format!("{kind} {:.1}", 100.0 * share)).collect();
+    format!(
+        "step {}: valid full proofs {:.1} %, steps {:.2} % ({}), loss {:.4}{} ({} examples, {:.0} s)",
+        v.step,
+        100.0 * v.full_proof,
+        100.0 * v.stepwise,
+        kinds.join(", "),
+        v.loss,
+        if v.best { ", best so far" } else { "" },
+        v.examples,
+        v.seconds,
+    )
 }
 
 fn describe(p: &Progress, peak: Option<f64>) -> String {
@@ -117,6 +123,26 @@ pub fn short(n: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_validation_tells_the_kinds_apart() {
+        let by_kind = [("add4", 0.991), ("mul4", 0.004)].map(|(kind, share)| (kind.to_owned(), share)).into();
+        let line = ValidLine {
+            step: 400,
+            examples: 102_400,
+            full_proof: 0.4975,
+            stepwise: 0.4975,
+            by_kind,
+            loss: 0.81,
+            best: true,
+            seconds: 12.4,
+        };
+        assert_eq!(
+            validation(&line),
+            "step 400: valid full proofs 49.8 %, steps 49.75 % (add4 99.1, mul4 0.4), loss 0.8100, best so far \
+             (102400 examples, 12 s)"
+        );
+    }
 
     #[test]
     fn a_line_says_all_that_matters() {

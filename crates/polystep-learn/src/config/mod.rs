@@ -10,7 +10,7 @@ pub use tables::{ActivationName, DataTable, ModelTable, NormName, Precision, Rec
 
 use std::ops::Range;
 
-use polystep_core::{Setting, Space, SpaceTable, Style, Subtask, Task};
+use polystep_core::{Setting, Space, SpaceTable, Style, Task, arithmetic};
 use polystep_engine::{Activation, NormOrder};
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
@@ -121,8 +121,11 @@ impl RunConfig {
         let DataTable { config, vars, setting, granularity, notation, order, ones, .. } = self.data.clone();
         let wrong = |e: polystep_core::SpaceError| ConfigError::new(e.to_string());
         let space = match &self.space {
+            Some(_) if setting == Setting::Arithmetic => {
+                return Err(ConfigError::new("[space]: the arithmetic probe has no polynomials; leave it out"));
+            }
             Some(table) => table.resolve().map_err(wrong)?,
-            None => named_space(&config)?,
+            None => named_space(&config, setting)?,
         };
         let task = Task { space, vars, setting, granularity, notation, style: Style { order, ones } };
         task.validate().map_err(wrong)?;
@@ -135,10 +138,6 @@ impl RunConfig {
         self.model().check().map_err(ConfigError::new)?;
         let t = &self.train;
         let refuse = |wrong: bool, why: &str| if wrong { Err(ConfigError::new(why)) } else { Ok(()) };
-        refuse(
-            self.data.setting == Setting::Arithmetic,
-            "data.setting = \"arithmetic\" is a probe and cannot be trained",
-        )?;
         refuse(self.data.seed > i64::MAX as u64, "data.seed must be below 2^63")?;
         refuse(t.batch == 0 || t.batch > 65_536, "train.batch must be between 1 and 65536")?;
         refuse(!(t.lr > 0.0 && t.lr.is_finite()), "train.lr must be positive")?;
@@ -160,18 +159,10 @@ impl RunConfig {
     }
 }
 
-/// A configuration of the paper or a sub-task of one.
-fn named_space(key: &str) -> Result<Space, ConfigError> {
-    let (name, task) = key.split_once('/').map_or((key, None), |(a, b)| (a, Some(b)));
-    let space = Space::named(name).map_err(|e| ConfigError::new(format!("data.config: {e}")))?;
-    let Some(task) = task else { return Ok(space) };
-    match Subtask::ALL.into_iter().find(|t| t.key() == task) {
-        Some(task) => Ok(space.subtask(task)),
-        None => {
-            let known = Subtask::ALL.map(Subtask::key).join(", ");
-            Err(ConfigError::new(format!("data.config: unknown sub-task `{task}`; the sub-tasks are {known}")))
-        }
-    }
+/// A configuration of the paper or a sub-task of one; in the arithmetic probe its exercises.
+fn named_space(key: &str, setting: Setting) -> Result<Space, ConfigError> {
+    let space = if setting == Setting::Arithmetic { Space::exercises(key) } else { Space::of_key(key) };
+    space.map_err(|e| ConfigError::new(format!("data.config: {e}")))
 }
 
 /// The recipe under what is given, defaults that depend on other keys included.
@@ -182,6 +173,8 @@ fn base(given: &Table) -> Result<RunConfig, ConfigError> {
     let mut data = peek.data;
     if let Some(space) = &peek.space {
         data.config = space.key.clone().unwrap_or_else(|| "custom".into());
+    } else if data.setting == Setting::Arithmetic && !has(given, "data", "config") {
+        data.config = arithmetic::MIXTURE.into();
     }
     let mut model = ModelTable::of(peek.train.recipe, peek.model.size);
     if has(given, "model", "d") {

@@ -20,6 +20,9 @@ const PAPER: [&str; 7] = [
     include_str!("../../../../paper/var1coarse.csv"),
 ];
 
+/// What the arithmetic probe sees under both recipes: the paper's number (paper/arithmetic.csv).
+const PROBE: u64 = 2_000_000;
+
 /// Where the paper has no row: about the middle of its budgets.
 const PAPER_ELSE: u64 = 4_000_000;
 
@@ -89,7 +92,11 @@ impl TrainTable {
             clip: 1.0,
             batch: 256,
             precision: Precision::Auto,
-            examples: Some(if data.setting == Setting::Endpoint { 10_000_000 } else { 7_000_000 }),
+            examples: Some(match data.setting {
+                Setting::Endpoint => 10_000_000,
+                Setting::Arithmetic => PROBE,
+                _ => 7_000_000,
+            }),
             steps: None,
             minutes: None,
             patience: 0,
@@ -130,6 +137,7 @@ impl RunConfig {
 fn paper_examples(data: &DataTable) -> Option<u64> {
     let endpoint = data.setting == Setting::Endpoint;
     let (setting, column) = match data.setting {
+        Setting::Arithmetic => return Some(PROBE),
         Setting::Endpoint => ("plain", "endpoint_train_examples"),
         setting => (setting.name(), "train_examples"),
     };

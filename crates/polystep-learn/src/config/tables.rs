@@ -13,11 +13,12 @@ use crate::model::Size;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DataTable {
-    /// A configuration of the paper (`large_coeff`), a sub-task of one (`large_coeff/mul2`), or the key of `[space]`.
+    /// A configuration of the paper (`large_coeff`), a sub-task of one (`large_coeff/mul2`), or the key of `[space]`;
+    /// in setting `arithmetic` one of `add4`, `add9`, `mul4`, `mul9`, or `arithmetic` for all four.
     pub config: String,
     /// Number of variables, 1 to 8.
     pub vars: usize,
-    /// `plain`, `calculator`, `annotated` or `endpoint`.
+    /// `plain`, `calculator`, `annotated`, `endpoint` or `arithmetic`.
     pub setting: Setting,
     /// `coarse`, `fine`, `fine_counted`, or switches as in `fac=term,mul=pair,sum=all`.
     pub granularity: Granularity,

@@ -81,6 +81,23 @@ fn a_wrong_override_names_itself() {
 }
 
 #[test]
+fn the_arithmetic_probe_has_keys_and_a_budget_of_its_own() {
+    let paper = include_str!("../../../../paper/arithmetic.csv");
+    for recipe in ["paper", "fast"] {
+        let config = read(&format!("[data]\nsetting = \"arithmetic\"\n[train]\nrecipe = \"{recipe}\"")).unwrap();
+        assert_eq!(config.data.config, "arithmetic");
+        assert!(paper.contains(&format!(",{},", config.train.examples.unwrap())), "{recipe}");
+        assert_eq!(read(&config.to_toml()).unwrap(), config);
+    }
+    let add = read("[data]\nsetting = \"arithmetic\"\nconfig = \"add4\"").unwrap();
+    assert_eq!(add.task().unwrap().space.key, "add4");
+    let refused = refusal("[data]\nsetting = \"arithmetic\"\nconfig = \"small_coeff\"");
+    assert!(refused.contains("the arithmetic probe has arithmetic, add4, add9, mul4, mul9"), "{refused}");
+    assert!(refusal("[data]\nsetting = \"arithmetic\"\n[space]\nkey = \"mine\"").contains("no polynomials"));
+    assert!(refusal("[data]\nconfig = \"add4\"").contains("unknown configuration `add4`"));
+}
+
+#[test]
 fn what_cannot_be_run_is_one_sentence() {
     assert_eq!(refusal("[model]\nheads = 3\n"), "model.heads = 3 does not divide model.d = 256");
     assert!(refusal("[data]\nconfig = \"huge\"\n").contains("the configurations are small_coeff"));

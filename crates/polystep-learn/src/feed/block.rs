@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 /// What was drawn, and what of it training never sees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
-    /// Polynomials that became proofs.
+    /// Polynomials (or exercises) that became proofs.
     pub proofs: u64,
-    /// Polynomials drawn again because the guard knows their endpoint.
+    /// Polynomials drawn again because the guard knows their endpoint, or exercises that it knows.
     pub rejected: u64,
     /// Examples longer than the model can take.
     pub skipped: u64,

@@ -1,9 +1,9 @@
 //! The paper's task as a row of blocks: 16 384 consecutive proofs of the training stream each, guarded, flattened to step
-//! examples and permuted by (seed, shuffle, block).
+//! examples and permuted by (seed, shuffle, block). An exercise of the arithmetic probe is a proof of one step.
 
 use std::sync::{Arc, OnceLock};
 
-use polystep_core::{Guard, Purpose, Sampler, Space, SpaceError, Streams, Task};
+use polystep_core::{Guard, Purpose, Sampler, Setting, Space, SpaceError, Streams, Task};
 
 use super::{Block, Generator, Source};
 use crate::LearnError;
@@ -24,7 +24,7 @@ pub struct Proofs {
 impl Proofs {
     /// Proofs of a task; examples with more than `longest` tokens on a side, `</s>` included, are skipped.
     pub fn new(task: &Task, seed: u64, longest: usize) -> Result<Self, LearnError> {
-        let guard = guard_for(&task.space, task.vars).map_err(|e| LearnError::Data(e.to_string()))?;
+        let guard = guard_for(task).map_err(|e| LearnError::Data(e.to_string()))?;
         Ok(Proofs { task: task.clone(), seed, longest, guard, block_proofs: BLOCK_PROOFS })
     }
 
@@ -34,21 +34,23 @@ impl Proofs {
         Proofs { block_proofs, ..self }
     }
 
-    /// The endpoints that training never meets.
+    /// The endpoints and exercises that training never meets.
     pub fn guard(&self) -> &Guard {
         &self.guard
     }
 }
 
 /// The standard guard, made once; and the sets of a space that it does not know.
-fn guard_for(space: &Space, vars: usize) -> Result<Arc<Guard>, SpaceError> {
+fn guard_for(task: &Task) -> Result<Arc<Guard>, SpaceError> {
+    let Task { space, vars, setting, .. } = task;
     static STANDARD: OnceLock<Arc<Guard>> = OnceLock::new();
     let standard = STANDARD.get_or_init(|| Arc::new(Guard::standard()));
-    if vars <= 2 && Space::named(&space.key).is_ok_and(|named| named == *space) {
+    let known = *vars <= 2 && Space::named(&space.key).is_ok_and(|named| named == *space);
+    if known || *setting == Setting::Arithmetic {
         return Ok(Arc::clone(standard));
     }
     let mut guard = Guard::clone(standard);
-    guard.extend(space, vars)?;
+    guard.extend(space, *vars)?;
     Ok(Arc::new(guard))
 }
 

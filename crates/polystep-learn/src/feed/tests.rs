@@ -1,7 +1,10 @@
 //! The feed as training sees it.
 
+use std::collections::{BTreeMap, HashSet};
+
+use polystep_core::arithmetic::{Probe, kind_name};
 use polystep_core::sets::{SEED, SETS};
-use polystep_core::{Guard, Notation, Polynomials, Sampler, Space, Style, Task, notation, token};
+use polystep_core::{Guard, Notation, Polynomials, Sampler, Setting, Space, StepKind, Style, Task, notation, token};
 use polystep_engine::{Batch, Limits};
 use proptest::prelude::*;
 
@@ -113,6 +116,36 @@ proptest! {
         }
         prop_assert_eq!(out.counts().proofs, 300);
     }
+}
+
+/// The probe's training blocks hold exercises that no evaluation set has, in equal parts and in both notations alike.
+#[test]
+fn exercises_are_guarded_and_mixed() {
+    let block = |notation| {
+        let space = Space::exercises("arithmetic").unwrap();
+        let task = Task { setting: Setting::Arithmetic, notation, ..Task::new(space, 1) };
+        let mut block = Block::default();
+        Proofs::new(&task, 1, 512).unwrap().generator().unwrap().fill(3, &mut block);
+        block
+    };
+    let (infix, prefix) = (block(Notation::Infix), block(Notation::Prefix));
+    let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
+    let mut fixed = HashSet::new();
+    for set in SETS {
+        let probe = Probe::new("arithmetic", SEED, set.purpose);
+        fixed.extend((0..set.proofs).map(|i| probe.exercise(i, None).0.line(Notation::Infix).input));
+    }
+    for i in 0..infix.len() {
+        let (input, target) = infix.example(i);
+        assert!(!fixed.contains(input));
+        let (a, b) = (token::decode(target, Notation::Infix), token::decode(prefix.example(i).1, Notation::Prefix));
+        assert_eq!(a, b.replace("INT+", "").replace(' ', ""));
+        let kind = if input.contains(&token::TIMES) { StepKind::Mul } else { StepKind::Add };
+        *kinds.entry(kind_name(kind, input)).or_default() += 1;
+    }
+    assert_eq!(infix.len() as u64, BLOCK_PROOFS);
+    assert!(infix.counts().rejected > 0, "{:?}", infix.counts());
+    assert_eq!(kinds.values().copied().collect::<Vec<_>>(), [BLOCK_PROOFS as usize / 4; 4]);
 }
 
 #[test]

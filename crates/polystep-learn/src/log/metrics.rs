@@ -1,6 +1,7 @@
 //! `metrics.jsonl`: one line per event, flushed as it is written. On a resume, lines past the checkpoint's step are cut off,
 //! so that a run that was killed and resumed has the same lines as one that was not.
 
+use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -41,6 +42,9 @@ pub struct ValidLine {
     pub full_proof: f64,
     /// Share of steps that are right.
     pub stepwise: f64,
+    /// The same by kind of step; logs of earlier versions have none.
+    #[serde(default)]
+    pub by_kind: BTreeMap<String, f64>,
     /// Mean loss over the target tokens.
     pub loss: f64,
     /// Whether no earlier validation was as good.
@@ -132,6 +136,7 @@ mod tests {
             examples: 32 * step,
             full_proof: 0.5,
             stepwise: 0.75,
+            by_kind: BTreeMap::from([("mulstep".into(), 0.6)]),
             loss: 0.1,
             best: true,
             seconds: 1.5,
@@ -152,6 +157,13 @@ mod tests {
         let mut file = MetricsFile::open(&path, 20).unwrap();
         file.write(&valid(25)).unwrap();
         assert_eq!(read_metrics(&path).unwrap(), [valid(10), valid(20), valid(25)]);
+    }
+
+    #[test]
+    fn a_line_without_kinds_is_read() {
+        let old = r#"{"kind":"valid","step":3,"examples":96,"full_proof":0.5,"stepwise":0.75,"loss":0.1,"best":true,"seconds":1.5}"#;
+        let Line::Valid(line) = serde_json::from_str(old).unwrap() else { panic!("{old}") };
+        assert_eq!((line.step, line.by_kind.len()), (3, 0));
     }
 
     #[test]

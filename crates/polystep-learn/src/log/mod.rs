@@ -85,10 +85,12 @@ impl Logs {
                     ("train/lr", l.lr),
                 ],
             ),
-            Line::Valid(l) => self.events.scalars(
-                l.step,
-                &[("valid/full_proof", l.full_proof), ("valid/stepwise", l.stepwise), ("valid/loss", l.loss)],
-            ),
+            Line::Valid(l) => {
+                let kinds: Vec<_> = l.by_kind.iter().map(|(kind, share)| (format!("valid/{kind}"), *share)).collect();
+                let all = [("valid/full_proof", l.full_proof), ("valid/stepwise", l.stepwise), ("valid/loss", l.loss)];
+                let by_kind = kinds.iter().map(|(tag, share)| (tag.as_str(), *share));
+                self.events.scalars(l.step, &all.into_iter().chain(by_kind).collect::<Vec<_>>())
+            }
         }
         .map_err(failed)
     }

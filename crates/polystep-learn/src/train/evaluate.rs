@@ -14,7 +14,7 @@ use crate::feed::{fits, push_example};
 pub struct EvalStep {
     /// Which proof it belongs to.
     pub proof: usize,
-    /// What kind of step is expected.
+    /// What kind of step is expected; an exercise's carries its digits.
     pub kind: String,
     /// Source tokens.
     pub src: Vec<u8>,

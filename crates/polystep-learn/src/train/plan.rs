@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use polystep_core::arithmetic::kind_name;
 use polystep_core::sets::FixedSet;
 use polystep_core::{Examples, Purpose, Sampler, SpaceError, Task};
 use polystep_engine::{Limits, Program};
@@ -83,7 +84,7 @@ fn fixed_set(task: &Task, purpose: Purpose, most: u64) -> Result<EvalSet, SpaceE
     let examples = set.examples(task)?;
     let steps = examples.spans.iter().enumerate().filter(|(_, s)| u64::from(s.proof) < proofs).map(|(i, s)| EvalStep {
         proof: s.proof as usize,
-        kind: s.kind.name().into(),
+        kind: kind_name(s.kind, examples.src(i)),
         src: examples.src(i).to_vec(),
         tgt: examples.tgt(i).to_vec(),
     });

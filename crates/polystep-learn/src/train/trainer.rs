@@ -282,7 +282,9 @@ impl<'a> Trainer<'a> {
         self.full_proof = Some(full_proof);
         self.state.seconds = self.spent().seconds;
         let seconds = self.state.seconds;
-        let line = ValidLine { step, examples, full_proof, stepwise, loss: scores.loss, best: better, seconds };
+        let by_kind = scores.by_kind.into_iter().map(|(kind, share)| (kind, share.share)).collect();
+        let line =
+            ValidLine { step, examples, full_proof, stepwise, by_kind, loss: scores.loss, best: better, seconds };
         self.observer.event(&Event::Valid(&line));
         self.logs.write(&Line::Valid(line))?;
         self.pace.restart();
