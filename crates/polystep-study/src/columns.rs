@@ -95,8 +95,10 @@ impl Cell {
 /// Our numbers of one evaluation, for the columns that it or the paper has.
 pub fn cells(metrics: &Metrics, evaluation: &Evaluation) -> Vec<Cell> {
     let keys = &metrics.keys;
-    let at_home = evaluation.config == keys.config && evaluation.vars == keys.vars;
-    let printed = if at_home { lookup(keys) } else { lookup_ood(keys, &evaluation.config, evaluation.vars) };
+    let printed = match keys.at_home(&evaluation.config, evaluation.vars) {
+        Some(row) => lookup(&row),
+        None => lookup_ood(keys, &evaluation.config, evaluation.vars),
+    };
     let cell = |column: Column| {
         let (ours, symbolic) = value(metrics, evaluation, column.name);
         let paper = printed.iter().find(|p| p.column == column.name).cloned();

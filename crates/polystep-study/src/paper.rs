@@ -50,9 +50,23 @@ pub struct Keys {
     /// C, C2, C4, or empty.
     #[serde(default)]
     pub curriculum: String,
+    /// Further spaces that the model learned beside its own, as `config:vars`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<String>,
 }
 
 impl Keys {
+    /// The keys of the row for one test set, if the model was trained on its space; for a model of several spaces each of
+    /// them is a home.
+    pub fn at_home(&self, config: &str, vars: u32) -> Option<Keys> {
+        let own = self.config == config && self.vars == vars;
+        (own || self.also.contains(&format!("{config}:{vars}"))).then(|| Keys {
+            config: config.to_owned(),
+            vars,
+            ..self.clone()
+        })
+    }
+
     /// The row's name for people: `1 variable · medium_coeff · plain · coarse · prefix`.
     pub fn title(&self) -> String {
         if self.setting == "arithmetic" {
@@ -60,6 +74,9 @@ impl Keys {
         }
         let vars = if self.vars == 1 { "1 variable".to_owned() } else { format!("{} variables", self.vars) };
         let mut parts = vec![vars, self.config.clone(), self.setting.clone()];
+        if !self.also.is_empty() {
+            parts.insert(2, format!("with {} more", self.also.len()));
+        }
         if self.setting != "endpoint" {
             parts.push(self.granularity.clone());
         }
@@ -169,7 +186,7 @@ mod tests {
 
     fn keys(vars: u32, config: &str, setting: &str, granularity: &str, notation: &str) -> Keys {
         let [config, setting, granularity, notation] = [config, setting, granularity, notation].map(str::to_owned);
-        Keys { vars, config, setting, granularity, notation, curriculum: String::new() }
+        Keys { vars, config, setting, granularity, notation, curriculum: String::new(), also: Vec::new() }
     }
 
     fn value(found: &[Printed], column: &str) -> Option<f64> {
@@ -216,6 +233,20 @@ mod tests {
         assert!(lookup(&keys(3, "small_coeff", "plain", "coarse", "infix")).is_empty());
         let found = lookup_ood(&keys(1, "small_coeff", "plain", "coarse", "prefix"), "medium_coeff", 1);
         assert_eq!(value(&found, "full_proof_acc"), Some(33.4));
+    }
+
+    #[test]
+    fn every_space_a_model_learned_is_a_home() {
+        let mut both = keys(1, "small_coeff", "plain", "coarse", "infix");
+        assert_eq!(both.at_home("large_coeff", 2), None);
+        both.also = vec!["large_coeff:2".to_owned()];
+        assert_eq!(both.title(), "1 variable · small_coeff · with 1 more · plain · coarse · infix");
+        let row = both.at_home("large_coeff", 2).unwrap();
+        assert_eq!(
+            value(&lookup(&row), "train_examples"),
+            value(&lookup(&keys(2, "large_coeff", "plain", "coarse", "infix")), "train_examples")
+        );
+        assert!(value(&lookup(&row), "full_proof_acc").is_some());
     }
 
     /// Every row of every table is reached by its own keys, so no file is misspelt or left out.

@@ -200,6 +200,7 @@ pub fn keys_of_config(config: &toml::Table) -> Keys {
         granularity: text("granularity"),
         notation: text("notation"),
         curriculum: String::new(),
+        also: data.and_then(|d| d.get("also")).and_then(|also| also.clone().try_into().ok()).unwrap_or_default(),
     }
 }
 

@@ -126,14 +126,14 @@ fn score_file(file: &Path, writing: &WritingArgs) -> Result<Metrics> {
 /// Has the model of a run answer the test sets, scores the answers, and adds them to the run's metrics.json.
 pub fn evaluate_run(run: &Path, options: &Options) -> Result<Metrics> {
     let trained = Trained::open(run)?;
-    let sets = test_sets(&options.on, &trained.task)?;
+    let sets = test_sets(&options.on, &trained)?;
     let mut stepper = trained.stepper(options.device, options.threads)?;
     note(format_args!("{} on {}", run.display(), stepper.device()));
     let mut metrics = read_metrics(run)?;
     metrics.keys = keys_of(&trained)?;
     for task in sets {
         let folder = set_folder(run, &task.space.key, task.vars as u32);
-        answer(&mut stepper, &task, &trained.task, &folder, options)?;
+        answer(&mut stepper, &task, trained.tasks.contains(&task), &folder, options)?;
         let scoring = Scoring { setting: task.setting, notation: task.notation, style: task.style };
         let inputs = Inputs::open(&folder).map_err(study_failure)?;
         let evaluation = evaluate(&task.space.key, task.vars as u32, inputs, &scoring).map_err(study_failure)?;
@@ -152,10 +152,11 @@ pub fn evaluate_run(run: &Path, options: &Options) -> Result<Metrics> {
 }
 
 /// `config:vars,…` as tasks like the one that the model was trained on.
-fn test_sets(on: &[String], own: &Task) -> Result<Vec<Task>> {
+fn test_sets(on: &[String], trained: &Trained) -> Result<Vec<Task>> {
     if on.is_empty() {
-        return Ok(vec![own.clone()]);
+        return Ok(trained.tasks.clone());
     }
+    let own = &trained.task;
     on.iter()
         .map(|text| {
             let probe = own.setting == Setting::Arithmetic;
@@ -180,7 +181,7 @@ fn test_sets(on: &[String], own: &Task) -> Result<Vec<Task>> {
 }
 
 /// Has the model answer one test set, and writes the records.
-fn answer(stepper: &mut EngineStepper, task: &Task, own: &Task, folder: &Path, options: &Options) -> Result<()> {
+fn answer(stepper: &mut EngineStepper, task: &Task, own: bool, folder: &Path, options: &Options) -> Result<()> {
     std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let questions = |purpose, most| Questions::new(task, purpose, most).map_err(bad_input);
     let proofs = options.proofs.unwrap_or(usize::MAX);
@@ -205,7 +206,7 @@ fn answer(stepper: &mut EngineStepper, task: &Task, own: &Task, folder: &Path, o
         write(&folder.join(BEAM), headline)?;
         write(&folder.join(BEAM_LP1), lp1)
     })?;
-    if task == own {
+    if own {
         let valid = questions(Purpose::Valid, VALID_STEPS.min(proofs.saturating_mul(5)))?;
         timed("threshold", valid.len(), || write(&folder.join(VALID), valid.beam(stepper, search)?.0))?;
     }

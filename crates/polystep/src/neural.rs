@@ -97,7 +97,7 @@ pub fn prove(trained: &Trained, start: &State, device: Device, threads: usize, o
         Stopped::Limit => "limit",
     };
     let right = stop == "end" && steps.iter().all(|s| s.verdict == Verdict::Exact.name());
-    let outside = fit::misfit(start, &task.space, task.vars, style.order).map_err(bad_input)?;
+    let outside = outside(trained, start)?;
     let start = notation::print(start, task.notation, style);
     let proof = NeuralProof { start, trained_on: trained_on(trained), outside, steps, stop, right };
     if options.json {
@@ -106,10 +106,23 @@ pub fn prove(trained: &Trained, start: &State, device: Device, threads: usize, o
     Ok(for_people(&proof, options, &stepper))
 }
 
+/// Why the expression lies in none of the spaces that the model learned, if so; of several the first one's reason.
+pub fn outside(trained: &Trained, start: &State) -> Result<Option<String>> {
+    let mut first = None;
+    for Task { space, vars, style, .. } in &trained.tasks {
+        match fit::misfit(start, space, *vars, style.order).map_err(bad_input)? {
+            Some(why) => first = first.or(Some(why)),
+            None => return Ok(None),
+        }
+    }
+    Ok(first)
+}
+
 fn trained_on(trained: &Trained) -> String {
     let d = &trained.config.data;
     let vars = if d.vars == 1 { "1 variable".into() } else { format!("{} variables", d.vars) };
-    format!("{}, {vars}, {}, {}, {}", d.config, d.setting, d.granularity, d.notation)
+    let also = if d.also.is_empty() { String::new() } else { format!(" with {} more", d.also.len()) };
+    format!("{}, {vars}{also}, {}, {}, {}", d.config, d.setting, d.granularity, d.notation)
 }
 
 /// The checker's word on one step of the model.

@@ -229,7 +229,8 @@ impl Args {
 
 fn default_folder(config: &RunConfig) -> PathBuf {
     let d = &config.data;
-    let task = format!("{}-{}var-{}-{}-{}", d.config, d.vars, d.setting, d.granularity, d.notation);
+    let also = if d.also.is_empty() { String::new() } else { format!("-and{}more", d.also.len()) };
+    let task = format!("{}-{}var{also}-{}-{}-{}", d.config, d.vars, d.setting, d.granularity, d.notation);
     let name = format!("{task}-{}-seed{}", config.train.recipe, d.seed);
     Path::new("runs").join(name.replace(['/', '=', ','], "-"))
 }

@@ -24,6 +24,8 @@ pub struct Trained {
     pub config: RunConfig,
     /// What it was trained on.
     pub task: Task,
+    /// The same, and what it learned beside it.
+    pub tasks: Vec<Task>,
     /// Its shape.
     pub model: ModelConfig,
     /// Where its parameters are.
@@ -43,11 +45,12 @@ impl Trained {
             );
             return Err(bad_input(sentence));
         }
+        let tasks = config.tasks().map_err(bad_input)?;
         let task = config.task().map_err(bad_input)?;
         let model = config.model();
         let layout = Layout::new(&model);
         let params = load_weights(&folder.model(), &layout).map_err(failure)?;
-        Ok(Trained { config, task, model, layout, params })
+        Ok(Trained { config, task, tasks, model, layout, params })
     }
 
     /// The model on a device.

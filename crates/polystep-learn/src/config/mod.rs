@@ -10,7 +10,7 @@ pub use tables::{ActivationName, DataTable, ModelTable, NormName, Precision, Rec
 
 use std::ops::Range;
 
-use polystep_core::{Setting, Space, SpaceTable, Style, Task, arithmetic};
+use polystep_core::{Setting, Space, SpaceError, SpaceTable, Style, Task, arithmetic};
 use polystep_engine::{Activation, NormOrder};
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
@@ -125,16 +125,37 @@ impl RunConfig {
                 return Err(ConfigError::new("[space]: the arithmetic probe has no polynomials; leave it out"));
             }
             Some(table) => table.resolve().map_err(wrong)?,
-            None => named_space(&config, setting)?,
+            None => named_space(&config, setting).map_err(|e| ConfigError::new(format!("data.config: {e}")))?,
         };
         let task = Task { space, vars, setting, granularity, notation, style: Style { order, ones } };
         task.validate().map_err(wrong)?;
         Ok(task)
     }
 
+    /// The task, and those of `data.also`: all that the model learns.
+    pub fn tasks(&self) -> Result<Vec<Task>, ConfigError> {
+        let home = self.task()?;
+        let mut tasks = vec![home.clone()];
+        for text in &self.data.also {
+            let wrong = |why: &str| ConfigError::new(format!("data.also, \"{text}\": {why}"));
+            let (config, vars) = text
+                .rsplit_once(':')
+                .and_then(|(config, vars)| Some((config, vars.parse().ok()?)))
+                .ok_or_else(|| wrong("write a configuration and a number of variables, as in large_coeff:1"))?;
+            let space = named_space(config, home.setting).map_err(|e| wrong(&e.to_string()))?;
+            let task = Task { space, vars, ..home.clone() };
+            task.validate().map_err(|e| wrong(&e.to_string()))?;
+            if tasks.contains(&task) {
+                return Err(wrong("is learned already"));
+            }
+            tasks.push(task);
+        }
+        Ok(tasks)
+    }
+
     /// One sentence on what cannot be run, if anything.
     fn check(&self) -> Result<(), ConfigError> {
-        self.task()?;
+        self.tasks()?;
         self.model().check().map_err(ConfigError::new)?;
         let t = &self.train;
         let refuse = |wrong: bool, why: &str| if wrong { Err(ConfigError::new(why)) } else { Ok(()) };
@@ -160,9 +181,8 @@ impl RunConfig {
 }
 
 /// A configuration of the paper or a sub-task of one; in the arithmetic probe its exercises.
-fn named_space(key: &str, setting: Setting) -> Result<Space, ConfigError> {
-    let space = if setting == Setting::Arithmetic { Space::exercises(key) } else { Space::of_key(key) };
-    space.map_err(|e| ConfigError::new(format!("data.config: {e}")))
+fn named_space(key: &str, setting: Setting) -> Result<Space, SpaceError> {
+    if setting == Setting::Arithmetic { Space::exercises(key) } else { Space::of_key(key) }
 }
 
 /// The recipe under what is given, defaults that depend on other keys included.

@@ -31,6 +31,7 @@ impl Default for DataTable {
         DataTable {
             config: "medium_coeff".into(),
             vars: 1,
+            also: Vec::new(),
             setting: Setting::Plain,
             granularity: Granularity::COARSE,
             notation: Notation::Infix,

@@ -18,6 +18,9 @@ pub struct DataTable {
     pub config: String,
     /// Number of variables, 1 to 8.
     pub vars: usize,
+    /// Further spaces that one model learns in equal parts, as `["small_coeff:1", "large_coeff:2"]`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<String>,
     /// `plain`, `calculator`, `annotated`, `endpoint` or `arithmetic`.
     pub setting: Setting,
     /// `coarse`, `fine`, `fine_counted`, or switches as in `fac=term,mul=pair,sum=all`.

@@ -106,3 +106,20 @@ fn what_cannot_be_run_is_one_sentence() {
     assert_eq!(refusal("[train]\nlr = 0\n"), "train.lr must be positive");
     assert_eq!(refusal("[train]\nsteps = 0\n"), "a budget of 0 trains nothing");
 }
+
+#[test]
+fn spaces_beside_the_own_one() {
+    let read = |also: &str| RunConfig::from_toml(&format!("[data]\nconfig = \"small_coeff\"\nalso = {also}\n"), &[]);
+    let tasks = read(r#"["large_coeff:2", "small_coeff:2"]"#).unwrap().tasks().unwrap();
+    let named: Vec<_> = tasks.iter().map(|t| (t.space.key.as_str(), t.vars)).collect();
+    assert_eq!(named, [("small_coeff", 1), ("large_coeff", 2), ("small_coeff", 2)]);
+    for (also, why) in [
+        (r#"["large_coeff"]"#, "data.also, \"large_coeff\": write a configuration"),
+        (r#"["small_coeff:1"]"#, "data.also, \"small_coeff:1\": is learned already"),
+        (r#"["huge_coeff:1"]"#, "huge_coeff"),
+        (r#"["large_coeff:9"]"#, "data.also, \"large_coeff:9\""),
+    ] {
+        let error = read(also).unwrap_err().to_string();
+        assert!(error.contains(why), "{error}");
+    }
+}

@@ -1,5 +1,6 @@
-//! The paper's task as a row of blocks: 16 384 consecutive proofs of the training stream each, guarded, flattened to step
-//! examples and permuted by (seed, shuffle, block). An exercise of the arithmetic probe is a proof of one step.
+//! Tasks as a row of blocks: 16 384 consecutive proofs of the training stream each, guarded, flattened to step examples and
+//! permuted by (seed, shuffle, block). Several tasks share every block in equal parts, so that each batch mixes them.
+//! An exercise of the arithmetic probe is a proof of one step.
 
 use std::sync::{Arc, OnceLock};
 
@@ -11,10 +12,10 @@ use crate::LearnError;
 /// Proofs in a block. Part of what a seed means: never to be changed.
 pub const BLOCK_PROOFS: u64 = 16_384;
 
-/// Training proofs of a task.
+/// Training proofs of one task or several.
 #[derive(Clone, Debug)]
 pub struct Proofs {
-    task: Task,
+    tasks: Vec<Task>,
     seed: u64,
     longest: usize,
     guard: Arc<Guard>,
@@ -24,8 +25,13 @@ pub struct Proofs {
 impl Proofs {
     /// Proofs of a task; examples with more than `longest` tokens on a side, `</s>` included, are skipped.
     pub fn new(task: &Task, seed: u64, longest: usize) -> Result<Self, LearnError> {
-        let guard = guard_for(task).map_err(|e| LearnError::Data(e.to_string()))?;
-        Ok(Proofs { task: task.clone(), seed, longest, guard, block_proofs: BLOCK_PROOFS })
+        Proofs::mixed(std::slice::from_ref(task), seed, longest)
+    }
+
+    /// Proofs of several tasks in equal parts.
+    pub fn mixed(tasks: &[Task], seed: u64, longest: usize) -> Result<Self, LearnError> {
+        let guard = guard_for(tasks).map_err(|e| LearnError::Data(e.to_string()))?;
+        Ok(Proofs { tasks: tasks.to_vec(), seed, longest, guard, block_proofs: BLOCK_PROOFS })
     }
 
     /// The same with smaller blocks, for tests.
@@ -40,32 +46,31 @@ impl Proofs {
     }
 }
 
-/// The standard guard, made once; and the sets of a space that it does not know.
-fn guard_for(task: &Task) -> Result<Arc<Guard>, SpaceError> {
-    let Task { space, vars, setting, .. } = task;
+/// The standard guard, made once; and the sets of the spaces that it does not know.
+fn guard_for(tasks: &[Task]) -> Result<Arc<Guard>, SpaceError> {
     static STANDARD: OnceLock<Arc<Guard>> = OnceLock::new();
-    let standard = STANDARD.get_or_init(|| Arc::new(Guard::standard()));
-    let known = *vars <= 2 && Space::named(&space.key).is_ok_and(|named| named == *space);
-    if known || *setting == Setting::Arithmetic {
-        return Ok(Arc::clone(standard));
+    let mut guard = Arc::clone(STANDARD.get_or_init(|| Arc::new(Guard::standard())));
+    for Task { space, vars, setting, .. } in tasks {
+        let known = *vars <= 2 && Space::named(&space.key).is_ok_and(|named| named == *space);
+        if !known && *setting != Setting::Arithmetic {
+            Arc::make_mut(&mut guard).extend(space, *vars)?;
+        }
     }
-    let mut guard = Guard::clone(standard);
-    guard.extend(space, *vars)?;
-    Ok(Arc::new(guard))
+    Ok(guard)
 }
 
 impl Source for Proofs {
     fn generator(&self) -> Result<Box<dyn Generator>, LearnError> {
-        let sampler = Sampler::new(&self.task, self.seed, Purpose::Train);
-        let sampler = sampler.map_err(|e| LearnError::Data(e.to_string()))?;
+        let samplers = self.tasks.iter().map(|task| Sampler::new(task, self.seed, Purpose::Train));
+        let samplers = samplers.collect::<Result<_, _>>().map_err(|e| LearnError::Data(e.to_string()))?;
         let shuffle = Streams::new(self.seed, Purpose::Shuffle, "");
-        Ok(Box::new(ProofGenerator { source: self.clone(), sampler, shuffle }))
+        Ok(Box::new(ProofGenerator { source: self.clone(), samplers, shuffle }))
     }
 }
 
 struct ProofGenerator {
     source: Proofs,
-    sampler: Sampler,
+    samplers: Vec<Sampler>,
     shuffle: Streams,
 }
 
@@ -73,11 +78,16 @@ impl Generator for ProofGenerator {
     fn fill(&mut self, index: u64, block: &mut Block) {
         let Proofs { longest, guard, block_proofs: n, .. } = &self.source;
         block.clear();
-        let before = self.sampler.rejected();
-        for proof in index * n..(index + 1) * n {
-            self.sampler.write_examples(proof, Some(guard), &mut block.examples);
+        let parts = self.samplers.len() as u64;
+        for (part, sampler) in (0..).zip(&mut self.samplers) {
+            // Whole numbers that add up to the block.
+            let share = n * (part + 1) / parts - n * part / parts;
+            let before = sampler.rejected();
+            for proof in index * share..(index + 1) * share {
+                sampler.write_examples(proof, Some(guard), &mut block.examples);
+            }
+            block.count(share, sampler.rejected() - before);
         }
-        block.count(*n, self.sampler.rejected() - before);
         block.shuffle(*longest, &mut self.shuffle.at(index));
     }
 }

@@ -154,3 +154,26 @@ fn rejections_are_counted() {
     Proofs::new(&task(), 1, 512).unwrap().with_blocks_of(3000).generator().unwrap().fill(0, &mut block);
     assert!(block.counts().rejected > 0, "{:?}", block.counts());
 }
+
+#[test]
+fn tasks_share_a_block_in_equal_parts() {
+    let large = Task::new(Space::named("large_coeff").unwrap(), 2);
+    let tasks = [task(), large.clone(), Task { vars: 2, ..task() }];
+    let source = Proofs::mixed(&tasks, 3, 512).unwrap().with_blocks_of(10);
+    let mut block = Block::default();
+    source.generator().unwrap().fill(2, &mut block);
+    // 3, 3 and 4 of ten proofs; the second task's are its proofs 6 to 8.
+    let starts = |task: &Task, proofs: std::ops::Range<u64>| {
+        let mut sampler = Sampler::new(task, 3, polystep_core::Purpose::Train).unwrap();
+        let mut examples = polystep_core::Examples::default();
+        for i in proofs {
+            sampler.write_examples(i, Some(source.guard()), &mut examples);
+        }
+        (0..examples.len()).map(|i| examples.src(i).to_vec()).collect::<Vec<_>>()
+    };
+    let mut want = [starts(&tasks[0], 6..9), starts(&large, 6..9), starts(&tasks[2], 8..12)].concat();
+    let mut got: Vec<Vec<u8>> = (0..block.len()).map(|i| block.example(i).0.to_vec()).collect();
+    want.sort();
+    got.sort();
+    assert_eq!((got, block.counts().proofs), (want, 10));
+}

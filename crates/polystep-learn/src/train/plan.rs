@@ -21,8 +21,8 @@ const MEASURED: u64 = 1024;
 pub struct Plan {
     /// The configuration.
     pub config: RunConfig,
-    /// The task.
-    pub task: Task,
+    /// The task, and those that are learned beside it.
+    pub tasks: Vec<Task>,
     /// The model.
     pub model: ModelConfig,
     /// Where its parameters are.
@@ -40,15 +40,16 @@ pub struct Plan {
 impl Plan {
     /// Prepares a run. Takes a moment: the guard and both sets are computed.
     pub fn new(config: RunConfig) -> Result<Self, LearnError> {
-        let task = config.task()?;
+        let tasks = config.tasks()?;
         let model = config.model();
         let data = |e: SpaceError| LearnError::Data(e.to_string());
-        let source = Proofs::new(&task, config.data.seed, model.max_positions)?;
-        let valid = fixed_set(&task, Purpose::Valid, config.train.valid_proofs).map_err(data)?;
-        let test = fixed_set(&task, Purpose::Test, u64::MAX).map_err(data)?;
-        let limits = limits(&task, &config).map_err(data)?;
+        let source = Proofs::mixed(&tasks, config.data.seed, model.max_positions)?;
+        let each = config.train.valid_proofs.div_ceil(tasks.len() as u64);
+        let valid = fixed_sets(&tasks, Purpose::Valid, each).map_err(data)?;
+        let test = fixed_sets(&tasks, Purpose::Test, u64::MAX).map_err(data)?;
+        let limits = limits(&tasks, &config).map_err(data)?;
         let layout = Layout::new(&model);
-        Ok(Plan { config, task, layout, model, limits, source: Box::new(source), valid, test })
+        Ok(Plan { config, tasks, layout, model, limits, source: Box::new(source), valid, test })
     }
 
     /// What the executor runs: [`super::TRAINING`] and [`super::EVALUATION`].
@@ -77,27 +78,33 @@ impl Plan {
     }
 }
 
-/// The first proofs of a fixed set, step by step.
-fn fixed_set(task: &Task, purpose: Purpose, most: u64) -> Result<EvalSet, SpaceError> {
+/// The first proofs of each task's fixed set, step by step.
+fn fixed_sets(tasks: &[Task], purpose: Purpose, most: u64) -> Result<EvalSet, SpaceError> {
     let Some(set) = FixedSet::of(purpose) else { return Ok(EvalSet::default()) };
-    let proofs = set.proofs.min(most);
-    let examples = set.examples(task)?;
-    let steps = examples.spans.iter().enumerate().filter(|(_, s)| u64::from(s.proof) < proofs).map(|(i, s)| EvalStep {
-        proof: s.proof as usize,
-        kind: kind_name(s.kind, examples.src(i)),
-        src: examples.src(i).to_vec(),
-        tgt: examples.tgt(i).to_vec(),
-    });
-    Ok(EvalSet::new(steps.collect(), proofs as usize))
+    let proofs = set.proofs.min(most) as usize;
+    let mut steps = Vec::new();
+    for (task, first) in tasks.iter().zip((0..).step_by(proofs)) {
+        let examples = set.examples(task)?;
+        let within = examples.spans.iter().enumerate().filter(|(_, s)| (s.proof as usize) < proofs);
+        steps.extend(within.map(|(i, s)| EvalStep {
+            proof: first + s.proof as usize,
+            kind: kind_name(s.kind, examples.src(i)),
+            src: examples.src(i).to_vec(),
+            tgt: examples.tgt(i).to_vec(),
+        }));
+    }
+    Ok(EvalSet::new(steps, proofs * tasks.len()))
 }
 
 /// Memory for batches of `train.batch` examples: their mean number of tokens, eight standard deviations and one longest
 /// example. A function of the configuration alone, since it decides (about never) where a batch ends.
-fn limits(task: &Task, config: &RunConfig) -> Result<Limits, SpaceError> {
-    let mut sampler = Sampler::new(task, config.data.seed, Purpose::Train)?;
+fn limits(tasks: &[Task], config: &RunConfig) -> Result<Limits, SpaceError> {
     let mut examples = Examples::default();
-    for proof in 0..MEASURED {
-        sampler.write_examples(proof, None, &mut examples);
+    for task in tasks {
+        let mut sampler = Sampler::new(task, config.data.seed, Purpose::Train)?;
+        for proof in 0..MEASURED.div_ceil(tasks.len() as u64) {
+            sampler.write_examples(proof, None, &mut examples);
+        }
     }
     let (longest, batch) = (config.model.max_positions, config.train.batch);
     let tokens = |length: &dyn Fn(usize) -> usize| {
