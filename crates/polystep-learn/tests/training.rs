@@ -119,6 +119,7 @@ fn a_resumed_run_repeats_an_unbroken_one_bit_for_bit() {
         load_weights(&whole.join("model.safetensors"), &plan.layout).unwrap(),
         load_weights(&broken.join("model.safetensors"), &plan.layout).unwrap()
     );
+    assert!(unbroken.test.is_some());
     assert_eq!((unbroken.test, unbroken.valid), (resumed.test, resumed.valid));
 }
 
@@ -175,9 +176,10 @@ fn a_tiny_model_learns() {
         .collect();
     assert_eq!(losses.len(), 10);
     assert!(losses[0] > 2.2 && losses[9] < 0.6 * losses[0], "{losses:?}");
-    assert_eq!((report.steps, report.examples, report.test.full_proof.total), (200, 3200, 1000));
+    let test = report.test.unwrap();
+    assert_eq!((report.steps, report.examples, test.full_proof.total), (200, 3200, 1000));
     assert_eq!(report.proofs, 16_384);
-    assert!(report.test.by_kind.contains_key("mulstep"), "{:?}", report.test.by_kind);
+    assert!(test.by_kind.contains_key("mulstep"), "{:?}", test.by_kind);
 }
 
 #[test]
@@ -193,9 +195,26 @@ fn a_finished_run_leaves_its_files_and_is_not_resumed() {
     assert_eq!(names, ["checkpoints", "config.toml", "metrics.json", "metrics.jsonl", "model.safetensors"]);
     let (folder, config) = RunFolder::open(&path).unwrap();
     assert_eq!(config, plan.config);
-    assert!(folder.check_unfinished().unwrap_err().to_string().contains("is finished and was tested"));
+    assert!(folder.check_unfinished().unwrap_err().to_string().contains("is finished (see metrics.json)"));
     assert!(RunFolder::create(&path, &config).unwrap_err().to_string().contains("holds a run already"));
     assert!(RunFolder::open(folders.path()).unwrap_err().to_string().contains("holds no run"));
+}
+
+#[test]
+fn a_run_without_test_ends_like_any_other_but_for_the_test() {
+    let folders = tempfile::tempdir().unwrap();
+    let tested = plan(&[("train.steps", "4")]);
+    let untested = Plan::without_test(tested.config.clone()).unwrap();
+    let [with, without] = [(&tested, "with"), (&untested, "without")].map(|(plan, name)| {
+        let path = folders.path().join(name);
+        let report = finish(plan, &path);
+        let metrics = std::fs::read_to_string(path.join("metrics.json")).unwrap();
+        assert_eq!(serde_json::from_str::<TestReport>(&metrics).unwrap(), report);
+        assert_eq!(metrics.contains("\"test\""), report.test.is_some());
+        (report, std::fs::read(path.join("model.safetensors")).unwrap())
+    });
+    assert!(with.0.test.is_some() && without.0.test.is_none());
+    assert_eq!((with.0.valid, with.1), (without.0.valid, without.1));
 }
 
 #[test]

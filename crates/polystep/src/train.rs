@@ -137,10 +137,12 @@ pub fn run(args: Args) -> Result<()> {
 fn print(report: &TestReport) -> Result<()> {
     let percent = |s: &Share| format!("{:.1} % ({:.1} to {:.1})", 100.0 * s.share, 100.0 * s.lo, 100.0 * s.hi);
     say!("finished: {}", report.ended)?;
-    say!("  test, full proofs   {}", percent(&report.test.full_proof))?;
-    say!("  test, steps         {}", percent(&report.test.stepwise))?;
-    for (kind, share) in &report.test.by_kind {
-        say!("    {kind:<18}{}", percent(share))?;
+    if let Some(test) = &report.test {
+        say!("  test, full proofs   {}", percent(&test.full_proof))?;
+        say!("  test, steps         {}", percent(&test.stepwise))?;
+        for (kind, share) in &test.by_kind {
+            say!("    {kind:<18}{}", percent(share))?;
+        }
     }
     say!("  {} examples in {:.0} s, {} steps", report.examples, report.seconds, report.steps)?;
     let rejected = 100.0 * report.rejected as f64 / (report.proofs + report.rejected).max(1) as f64;

@@ -64,7 +64,7 @@ impl Observer for Display {
             Event::Progress(p) => self.progress(p),
             Event::Valid(v) => self.say(&validation(v)),
             Event::Saved { step, path } => self.say(&format!("step {step}: saved {}", path.display())),
-            Event::Train(_) | Event::Tested(_) => {}
+            Event::Train(_) | Event::Finished(_) => {}
         }
     }
 }

@@ -36,8 +36,8 @@ pub enum Event<'a> {
         /// Its file.
         path: &'a Path,
     },
-    /// The finished model was tested.
-    Tested(&'a TestReport),
+    /// The run has come to its end.
+    Finished(&'a TestReport),
 }
 
 /// Whoever wants to know. Called between two steps; what it does costs training time.

@@ -40,15 +40,13 @@ impl RunFolder {
         Ok((folder, RunConfig::from_toml(&text, &[])?))
     }
 
-    /// An error if the run has come to its end: a finished run is tested once, and that number stays.
+    /// An error if the run has come to its end: its weights were chosen, perhaps tested, and that number stays.
     pub fn check_unfinished(&self) -> Result<(), LearnError> {
         if !self.metrics_path().exists() {
             return Ok(());
         }
         let name = self.path.display();
-        Err(LearnError::Folder(format!(
-            "{name} is finished and was tested (see metrics.json): start another run to train more"
-        )))
+        Err(LearnError::Folder(format!("{name} is finished (see metrics.json): start another run to train more")))
     }
 
     /// The folder.

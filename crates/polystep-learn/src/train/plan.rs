@@ -33,23 +33,30 @@ pub struct Plan {
     pub source: Box<dyn Source>,
     /// The validation set.
     pub valid: EvalSet,
-    /// The test set.
-    pub test: EvalSet,
+    /// The test set; none for a run that is not to see it.
+    pub test: Option<EvalSet>,
 }
 
 impl Plan {
     /// Prepares a run. Takes a moment: the guard and both sets are computed.
     pub fn new(config: RunConfig) -> Result<Self, LearnError> {
+        let mut plan = Plan::without_test(config)?;
+        let test = fixed_sets(&plan.tasks, Purpose::Test, u64::MAX).map_err(|e| LearnError::Data(e.to_string()))?;
+        plan.test = Some(test);
+        Ok(plan)
+    }
+
+    /// Prepares a run that is compared with others before one of them is chosen: it is validated and never tested.
+    pub fn without_test(config: RunConfig) -> Result<Self, LearnError> {
         let tasks = config.tasks()?;
         let model = config.model();
         let data = |e: SpaceError| LearnError::Data(e.to_string());
         let source = Proofs::mixed(&tasks, config.data.seed, model.max_positions)?;
         let each = config.train.valid_proofs.div_ceil(tasks.len() as u64);
         let valid = fixed_sets(&tasks, Purpose::Valid, each).map_err(data)?;
-        let test = fixed_sets(&tasks, Purpose::Test, u64::MAX).map_err(data)?;
         let limits = limits(&tasks, &config).map_err(data)?;
         let layout = Layout::new(&model);
-        Ok(Plan { config, tasks, layout, model, limits, source: Box::new(source), valid, test })
+        Ok(Plan { config, tasks, layout, model, limits, source: Box::new(source), valid, test: None })
     }
 
     /// What the executor runs: [`super::TRAINING`] and [`super::EVALUATION`].

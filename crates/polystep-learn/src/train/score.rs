@@ -96,7 +96,7 @@ pub struct TestReport {
     pub examples: u64,
     /// Seconds of training, validation included, over all sessions.
     pub seconds: f64,
-    /// The step whose weights were tested.
+    /// The step whose weights were kept, and tested.
     pub tested_step: u64,
     /// Training polynomials drawn.
     pub proofs: u64,
@@ -108,8 +108,9 @@ pub struct TestReport {
     pub ended: String,
     /// The best validation.
     pub valid: Option<Best>,
-    /// The test set, measured once.
-    pub test: Scores,
+    /// The test set, measured once; none for a trial of a sweep, which never sees it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test: Option<Scores>,
 }
 
 #[cfg(test)]

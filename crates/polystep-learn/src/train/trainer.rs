@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use polystep_core::stream::{Purpose, Streams};
 use polystep_engine::{Executor, Scalars, StepResult};
 
+use super::evaluate::EvalSet;
 use super::folder::RunFolder;
 use super::progress::{Pace, Session};
 use super::schedule::{Spent, learning_rate, share};
@@ -34,7 +35,7 @@ const COLLECT_STEPS: usize = 2000;
 /// How a session ended.
 #[derive(Clone, Debug)]
 pub enum Outcome {
-    /// The run has come to its end and was tested.
+    /// The run has come to its end, and was tested if its plan says so.
     Finished(Box<TestReport>),
     /// It was asked to stop, and saved itself first.
     Stopped {
@@ -322,7 +323,7 @@ impl<'a> Trainer<'a> {
         Ok(())
     }
 
-    /// Saves, chooses the weights, writes them and tests them once.
+    /// Saves, chooses the weights, writes them and, where the plan has a test set, tests them once.
     fn finish(&mut self, device: String, ended: &str) -> Result<TestReport, LearnError> {
         self.save()?;
         let plan = self.plan;
@@ -333,7 +334,8 @@ impl<'a> Trainer<'a> {
         }
         let weights = self.executor.params()?;
         save_weights(&self.folder.model(), &plan.layout, &weights, WeightType::F32)?;
-        let test = plan.test.score(self.executor, EVALUATION, plan.model.max_positions)?;
+        let score = |set: &EvalSet| set.score(self.executor, EVALUATION, plan.model.max_positions);
+        let test = plan.test.as_ref().map(score).transpose()?;
         let Counts { proofs, rejected, skipped } = self.state.counts;
         let report = TestReport {
             version: env!("CARGO_PKG_VERSION").into(),
@@ -354,7 +356,7 @@ impl<'a> Trainer<'a> {
             test,
         };
         self.folder.write_metrics(&report)?;
-        self.observer.event(&Event::Tested(&report));
+        self.observer.event(&Event::Finished(&report));
         Ok(report)
     }
 }
