@@ -13,6 +13,7 @@ pub mod feed;
 mod files;
 pub mod log;
 pub mod model;
+pub mod sweep;
 mod tensors;
 pub mod train;
 pub mod weights;

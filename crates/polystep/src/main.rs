@@ -24,6 +24,7 @@ mod progress;
 mod prove;
 mod quickstart;
 mod report;
+mod sweep;
 mod table;
 mod train;
 mod train_display;
@@ -63,6 +64,8 @@ enum Command {
     Estimate(estimate::Args),
     /// Train a Transformer on proofs made on the fly
     Train(train::Args),
+    /// Train the combinations of a grid one after the other, and rank them on the validation set
+    Sweep(sweep::Args),
     /// Decode the fixed test sets with a trained model and report every number of the paper
     Eval(eval::Args),
     /// One page about one run or several: curves, the paper's table, errors, calibration, failures
@@ -86,6 +89,7 @@ fn main() -> ExitCode {
         Command::Check(args) => check::run(args),
         Command::Estimate(args) => estimate::run(args),
         Command::Train(args) => train::run(args),
+        Command::Sweep(args) => sweep::run(args),
         Command::Eval(args) => eval::run(args),
         Command::Report(args) => report::run(args),
         Command::Export(args) => export::run(args),

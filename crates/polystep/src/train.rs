@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Args as ClapArgs;
 use polystep_core::{Granularity, Notation, Setting};
 use polystep_learn::LearnError;
-use polystep_learn::config::{Precision, RunConfig};
+use polystep_learn::config::{ConfigError, Precision, RunConfig};
 use polystep_learn::train::{Outcome, Plan, RunFolder, Share, TestReport, Trainer};
 
 use crate::args::ThreadArgs;
@@ -97,15 +97,7 @@ pub fn run(args: Args) -> Result<()> {
     let overrides = args.overrides()?;
     let (folder, config) = if args.resume { args.resumed(&overrides)? } else { args.fresh(&overrides)? };
     let device = args.device.resolve();
-    match (device, config.train.precision) {
-        (Device::Cpu, Precision::Bf16) => {
-            return Err(bad_input("train.precision = \"bf16\" needs --device cuda"));
-        }
-        (Device::Cuda, Precision::Fp32) => {
-            return Err(bad_input("train.precision = \"fp32\" needs --device cpu"));
-        }
-        _ => {}
-    }
+    check_precision(device, &config)?;
     let plan = Plan::new(config).map_err(failure)?;
     let threads = args.threads.count();
     let mut executor = device.executor(plan.programs(), plan.limits, threads)?;
@@ -131,6 +123,15 @@ pub fn run(args: Args) -> Result<()> {
             say!("saved at step {step}; continue with: polystep train --resume --out {name}")?;
             Err(Failure::Interrupted)
         }
+    }
+}
+
+/// An error if the device does not compute in what the run wants.
+pub fn check_precision(device: Device, config: &RunConfig) -> Result<()> {
+    match (device, config.train.precision) {
+        (Device::Cpu, Precision::Bf16) => Err(bad_input("train.precision = \"bf16\" needs --device cuda")),
+        (Device::Cuda, Precision::Fp32) => Err(bad_input("train.precision = \"fp32\" needs --device cpu")),
+        _ => Ok(()),
     }
 }
 
@@ -237,11 +238,13 @@ fn default_folder(config: &RunConfig) -> PathBuf {
     Path::new("runs").join(name.replace(['/', '=', ','], "-"))
 }
 
-fn read(path: &Path) -> Result<String> {
+/// The text of a TOML.
+pub fn read(path: &Path) -> Result<String> {
     std::fs::read_to_string(path).map_err(|e| bad_input(format!("cannot read {}: {e}", path.display())))
 }
 
-fn config_failure(error: polystep_learn::config::ConfigError, name: &str, text: &str) -> Failure {
+/// What is wrong with a TOML, with its place where there is one.
+pub fn config_failure(error: ConfigError, name: &str, text: &str) -> Failure {
     match error.span {
         Some(span) => bad_text(name, text, span, format!("{name}, {}", error.message), "here"),
         None => bad_input(error),

@@ -46,28 +46,35 @@ pub struct ConfigError {
 }
 
 impl ConfigError {
-    fn new(message: impl Into<String>) -> Self {
+    /// A sentence without a place.
+    pub(crate) fn new(message: impl Into<String>) -> Self {
         ConfigError { message: message.into(), span: None }
+    }
+
+    /// A sentence about a place of the text, which begins with its line.
+    pub(crate) fn at(text: &str, span: Range<usize>, message: impl std::fmt::Display) -> Self {
+        let line = text[..span.start.min(text.len())].matches('\n').count() + 1;
+        ConfigError { message: format!("line {line}: {message}"), span: Some(span) }
+    }
+
+    /// What TOML says of the text.
+    pub(crate) fn of_toml(text: &str, error: &toml::de::Error) -> Self {
+        match error.span() {
+            Some(span) => ConfigError::at(text, span, one_line(error.message())),
+            None => ConfigError::new(one_line(error.message())),
+        }
     }
 }
 
 impl RunConfig {
     /// Reads a TOML and lays it, and then each override `(key, value)` such as `("model.layers", "6")`, over its recipe.
     pub fn from_toml(text: &str, overrides: &[(String, String)]) -> Result<Self, ConfigError> {
-        let at = |e: toml::de::Error| match e.span() {
-            Some(span) => {
-                let line = text[..span.start.min(text.len())].matches('\n').count() + 1;
-                ConfigError { message: format!("line {line}: {}", one_line(e.message())), span: Some(span) }
-            }
-            None => ConfigError::new(one_line(e.message())),
-        };
+        let at = |e: toml::de::Error| ConfigError::of_toml(text, &e);
         toml::from_str::<RunConfig>(text).map_err(at)?;
         let mut given: Table = toml::from_str(text).map_err(at)?;
         for (key, value) in overrides {
-            let wrong = |why: &str| ConfigError::new(format!("--set {key}={value}: {why}"));
-            let alone = single(key, value).ok_or_else(|| wrong("a key is a table and a name, as in model.layers=6"))?;
             // On its own first: then the sentence is about this key.
-            Value::Table(alone.clone()).try_into::<RunConfig>().map_err(|e| wrong(&one_line(e.message())))?;
+            let alone = alone(key, value).map_err(|why| ConfigError::new(format!("--set {key}={value}: {why}")))?;
             overlay(&mut given, alone);
         }
         let config = base(&given)?;
@@ -228,6 +235,13 @@ fn overlay(under: &mut Table, over: Table) {
             (_, value) => drop(under.insert(key, value)),
         }
     }
+}
+
+/// One key and its value as a TOML, or why they belong to no run.
+pub(crate) fn alone(key: &str, value: &str) -> Result<Table, String> {
+    let alone = single(key, value).ok_or("a key is a table and a name, as in model.layers=6")?;
+    Value::Table(alone.clone()).try_into::<RunConfig>().map_err(|e| one_line(e.message()))?;
+    Ok(alone)
 }
 
 /// `("model.layers", "6")` as a TOML. A value that is no TOML is a string: `data.notation=prefix`.

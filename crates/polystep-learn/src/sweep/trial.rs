@@ -1,0 +1,191 @@
+//! A trial's folder is an ordinary run folder. What became of the trial is read off its files: `metrics.json` is there when
+//! it is finished, `ended.json` when it was stopped for good, and its learning curve is the log's.
+
+use std::cmp::Ordering;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::Trial;
+use crate::LearnError;
+use crate::files::write_whole;
+use crate::log::{Line, ValidLine};
+use crate::train::RunFolder;
+
+/// What became of a trial that has begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// It came to its end.
+    Finished,
+    /// It fell behind the others and was stopped.
+    Hopeless,
+    /// It was interrupted, and goes on when the sweep does.
+    Stopped,
+    /// It cannot go on, as with a loss that is not a number.
+    Failed,
+}
+
+impl State {
+    /// Whether it does not go on with the sweep.
+    pub fn over(self) -> bool {
+        self != State::Stopped
+    }
+
+    /// As files and tables have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            State::Finished => "finished",
+            State::Hopeless => "hopeless",
+            State::Stopped => "stopped",
+            State::Failed => "failed",
+        }
+    }
+}
+
+/// A validation's numbers. Full proofs decide, then steps; the loss decides only between equals, as early on, when no trial
+/// has a step right.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Score {
+    /// Share of proofs with every step right.
+    pub full_proof: f64,
+    /// Share of steps that are right.
+    pub stepwise: f64,
+    /// Mean loss over the target tokens.
+    pub loss: f64,
+}
+
+impl Score {
+    /// Worse is less.
+    pub fn order(&self, other: &Score) -> Ordering {
+        let proofs = self.full_proof.total_cmp(&other.full_proof);
+        proofs.then(self.stepwise.total_cmp(&other.stepwise)).then(other.loss.total_cmp(&self.loss))
+    }
+}
+
+/// The validations of a trial, in order.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Curve(Vec<(u64, Score)>);
+
+impl Curve {
+    /// Adds a validation.
+    pub fn push(&mut self, line: &ValidLine) {
+        let ValidLine { examples, full_proof, stepwise, loss, .. } = *line;
+        self.0.push((examples, Score { full_proof, stepwise, loss }));
+    }
+
+    /// The best of all validations.
+    pub fn best(&self) -> Option<Score> {
+        self.best_within(|_| true)
+    }
+
+    /// The best of the validations after so many examples as the predicate allows.
+    pub fn best_within(&self, within: impl Fn(u64) -> bool) -> Option<Score> {
+        self.0.iter().filter(|(examples, _)| within(*examples)).map(|(_, score)| *score).max_by(Score::order)
+    }
+}
+
+/// A trial's folder.
+#[derive(Clone, Debug)]
+pub struct TrialFolder {
+    path: PathBuf,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Ended {
+    state: State,
+    why: String,
+}
+
+impl TrialFolder {
+    /// The folder of a trial in a sweep's folder, whether it exists or not.
+    pub fn new(out: &Path, trial: &Trial) -> Self {
+        TrialFolder { path: out.join(&trial.name) }
+    }
+
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What became of the trial; none if it has not begun.
+    pub fn state(&self) -> Result<Option<State>, LearnError> {
+        if self.path.join("metrics.json").exists() {
+            return Ok(Some(State::Finished));
+        }
+        let ended = self.ended();
+        if ended.exists() {
+            let text = std::fs::read_to_string(&ended).map_err(|e| LearnError::file("cannot read", &ended, e))?;
+            let ended: Ended = serde_json::from_str(&text).map_err(|e| LearnError::Damaged {
+                path: ended,
+                why: e.to_string(),
+                help: ": remove it to continue the trial".into(),
+            })?;
+            return Ok(Some(ended.state));
+        }
+        Ok(self.path.join("config.toml").exists().then_some(State::Stopped))
+    }
+
+    /// The run folder, made if the trial has not begun. An error if it holds another run than the trial's.
+    pub fn run(&self, trial: &Trial) -> Result<RunFolder, LearnError> {
+        if self.state()?.is_none() {
+            return RunFolder::create(&self.path, &trial.config);
+        }
+        let (folder, config) = RunFolder::open(&self.path)?;
+        if config != trial.config {
+            let why = trial.difference(&config);
+            let name = self.path.display();
+            return Err(LearnError::Folder(format!("{name} was set up differently ({why}): choose another --out")));
+        }
+        Ok(folder)
+    }
+
+    /// Marks the trial as one that does not go on, and why.
+    pub fn end(&self, state: State, why: &str) -> Result<(), LearnError> {
+        let text = serde_json::to_string(&Ended { state, why: why.into() });
+        let text = text.map_err(|e| LearnError::Data(e.to_string()))?;
+        write_whole(&self.ended(), format!("{text}\n").as_bytes())
+    }
+
+    /// Removes the checkpoints of a trial that does not go on; a sweep of large models would fill the disk with them.
+    pub fn tidy(&self) -> Result<(), LearnError> {
+        let path = self.path.join("checkpoints");
+        match std::fs::remove_dir_all(&path) {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(LearnError::file("cannot remove", &path, e)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Its learning curve; empty before the first validation.
+    pub fn curve(&self) -> Result<Curve, LearnError> {
+        let mut curve = Curve::default();
+        for line in self.log()? {
+            if let Line::Valid(line) = line {
+                curve.push(&line);
+            }
+        }
+        Ok(curve)
+    }
+
+    /// Examples and seconds spent, up to the last line of its log.
+    pub fn spent(&self) -> Result<(u64, f64), LearnError> {
+        Ok(self.log()?.last().map_or((0, 0.0), |line| match line {
+            Line::Train(line) => (line.examples, line.seconds),
+            Line::Valid(line) => (line.examples, line.seconds),
+        }))
+    }
+
+    /// The whole lines of its log: the last line of a trial that was killed may be cut.
+    fn log(&self) -> Result<Vec<Line>, LearnError> {
+        let path = self.path.join("metrics.jsonl");
+        match std::fs::read_to_string(&path) {
+            Ok(text) => Ok(text.lines().map_while(|line| serde_json::from_str(line).ok()).collect()),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(e) => Err(LearnError::file("cannot read", &path, e)),
+        }
+    }
+
+    fn ended(&self) -> PathBuf {
+        self.path.join("ended.json")
+    }
+}
