@@ -96,8 +96,7 @@ fn trials_are_ranked_on_the_validation_set_alone() {
     let table = bench.ok(&[]);
     let out = bench.path("runs/tiny");
     let rows = rows(&out);
-    let head =
-        ["rank", "name", "train.lr", "valid_full_proof", "valid_stepwise", "valid_loss", "examples", "state"];
+    let head = ["rank", "name", "train.lr", "valid_full_proof", "valid_stepwise", "valid_loss", "examples", "state"];
     assert_eq!(rows[0], head);
     let (mut names, mut losses) = (Vec::new(), Vec::new());
     for row in &rows[1..] {
@@ -122,7 +121,9 @@ fn trials_are_ranked_on_the_validation_set_alone() {
         let text = String::from_utf8_lossy(&std::fs::read(&path).unwrap()).into_owned();
         assert!(!text.contains("test\""), "{} speaks of a test", path.display());
     }
-    assert!(std::fs::read_to_string(out.join("004-1e-12/ended.json")).unwrap().contains("below the median of 3 others"));
+    assert!(
+        std::fs::read_to_string(out.join("004-1e-12/ended.json")).unwrap().contains("below the median of 3 others")
+    );
     assert!(std::fs::read_to_string(out.join("005-1e38/ended.json")).unwrap().contains("so the run stops"));
     for trial in ["001-1e-3", "004-1e-12"] {
         assert!(!out.join(trial).join("checkpoints").exists(), "{trial} keeps checkpoints");
@@ -138,7 +139,8 @@ fn trials_are_ranked_on_the_validation_set_alone() {
     // The winner is tested by hand, like any run.
     let arguments = ["eval", &best, "--no-beam", "--proofs", "2", "--device", "cpu", "--threads", "1"];
     said(bench.command(&arguments).output().unwrap());
-    let metrics: Value = serde_json::from_slice(&std::fs::read(bench.path(&best).join("metrics.json")).unwrap()).unwrap();
+    let metrics: Value =
+        serde_json::from_slice(&std::fs::read(bench.path(&best).join("metrics.json")).unwrap()).unwrap();
     assert!(metrics["evaluations"][0]["greedy"].is_object() && metrics["valid"].is_object(), "{metrics}");
 
     // Another grid, another base and another seed do not belong here.
