@@ -18,7 +18,7 @@ use crate::files::write_whole;
 const MOST: usize = 100_000;
 
 /// Keys that change the validation set itself: scores on different sets cannot be ranked.
-const OTHER_SET: [&str; 4] = ["data.config", "data.vars", "data.setting", "train.valid_proofs"];
+const OTHER_SET: [&str; 5] = ["data.config", "data.vars", "data.also", "data.setting", "train.valid_proofs"];
 
 /// What happens to a trial that falls behind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
