@@ -151,6 +151,24 @@ pub fn evaluate_run(run: &Path, options: &Options) -> Result<Metrics> {
     Ok(metrics)
 }
 
+/// Greedy answers to proofs that are in no set, scored; the records are written to `folder`.
+pub fn evaluate_fresh(
+    trained: &Trained,
+    task: &Task,
+    (seed, proofs): (u64, u64),
+    folder: &Path,
+    threads: usize,
+) -> Result<Metrics> {
+    std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let mut stepper = trained.stepper(Device::Cpu, threads)?;
+    let questions = Questions::fresh(task, seed, proofs).map_err(bad_input)?;
+    timed("greedy", questions.len(), || write(&folder.join(GREEDY), questions.greedy(&mut stepper)?))?;
+    let scoring = Scoring { setting: task.setting, notation: task.notation, style: task.style };
+    let inputs = Inputs::open(folder).map_err(study_failure)?;
+    let evaluation = evaluate(&task.space.key, task.vars as u32, inputs, &scoring).map_err(study_failure)?;
+    Ok(Metrics { keys: keys_of(trained)?, evaluations: vec![evaluation], ..Metrics::default() })
+}
+
 /// `config:vars,…` as tasks like the one that the model was trained on.
 fn test_sets(on: &[String], trained: &Trained) -> Result<Vec<Task>> {
     if on.is_empty() {

@@ -1,4 +1,5 @@
-//! `polystep export`: a run as a Hugging Face folder that `transformers` loads as BART or mBART without custom code.
+//! `polystep export`: a run as a Hugging Face folder that `transformers` loads as BART or mBART without custom code; or as a
+//! compact run folder, as in models/.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -6,6 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Args as ClapArgs;
 use polystep_engine::NormOrder;
 use polystep_learn::export::write_folder;
+use polystep_learn::weights::{WeightType, save_weights};
 use polystep_study::columns::cells;
 use polystep_study::{Metrics, RunFolder};
 
@@ -16,6 +18,7 @@ use crate::trained::Trained;
 const EXAMPLES: &str = "\
 Examples:
   polystep export runs/fast --out exports/fast
+  polystep export runs/fast --compact --out models/fast
   python3 -c \"from transformers import AutoTokenizer, AutoModelForSeq2SeqLM as M; \\
     t = AutoTokenizer.from_pretrained('exports/fast'); m = M.from_pretrained('exports/fast'); \\
     print(t.decode(m.generate(**t('(2*x1^1)*(x1^1+3)', return_tensors='pt'))[0], skip_special_tokens=True))\"";
@@ -30,18 +33,40 @@ pub struct Args {
     /// The folder to write
     #[arg(long, value_name = "FOLDER")]
     out: PathBuf,
+    /// A run folder of half the size instead, as in models/: bf16 weights, config.toml, metrics.json and a card
+    #[arg(long)]
+    compact: bool,
 }
 
 /// Exports.
 pub fn run(args: Args) -> Result<()> {
     let trained = Trained::open(&args.run)?;
-    if args.out.join("config.json").exists() {
+    if ["config.json", "config.toml"].iter().any(|name| args.out.join(name).exists()) {
         return Err(bad_input(format!("{} holds a model already: choose another --out", args.out.display())));
     }
     let card = card(&trained, &args.run);
     let Trained { model, layout, params, task, .. } = &trained;
+    if args.compact {
+        return compact(&args, &trained, &card);
+    }
     write_folder(&args.out, model, layout, params, task.notation, &card).map_err(|e| Failure::Runtime(e.into()))?;
     say!("{}: loads with AutoModelForSeq2SeqLM.from_pretrained", args.out.display())
+}
+
+/// What `prove` and `eval` need of a run, and its card.
+fn compact(args: &Args, trained: &Trained, card: &str) -> Result<()> {
+    let Args { run, out, .. } = args;
+    let runtime = |e: polystep_learn::LearnError| Failure::Runtime(e.into());
+    let metrics = run.join("metrics.json");
+    if !metrics.is_file() {
+        return Err(bad_input(format!("{} has no metrics.json: polystep eval it first", run.display())));
+    }
+    polystep_learn::train::RunFolder::create(out, &trained.config).map_err(runtime)?;
+    save_weights(&out.join("model.safetensors"), &trained.layout, &trained.params, WeightType::Bf16)
+        .map_err(runtime)?;
+    std::fs::copy(&metrics, out.join("metrics.json"))?;
+    std::fs::write(out.join("README.md"), card)?;
+    say!("{}: proves with polystep prove EXPR --model {}", out.display(), out.display())
 }
 
 /// The model card: what it is, how it was made, what was measured, how to call it.

@@ -4,6 +4,7 @@ mod args;
 mod bench;
 mod bench_decode;
 mod bench_train;
+mod boxed;
 mod card;
 mod check;
 mod completions;

@@ -1,16 +1,22 @@
-//! `polystep prove`: the symbolic proof of an expression that a person typed, written as the paper writes its P₀ … P₅: each
-//! state with the operand of the next step underlined. Everything else (records, LaTeX) is for programs and papers.
+//! `polystep prove`: an expression that a person typed, proved by the trained model that fits it, or (`--symbolic`) exactly.
+//!
+//! The exact proof is written as the paper writes its P₀ … P₅: each state with the operand of the next step underlined.
+//! Everything else (records, LaTeX) is for programs and papers. Where no model writes as asked, the exact proof stands in,
+//! and a note says so.
 
 use std::fmt::Write as _;
+use std::io::Write as _;
 use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 use polystep_core::proof::Operand;
 use polystep_core::{
-    Factor, Notation, Product, Proof, ProofRecord, Setting, State, Step, StepKind, StepRecord, Style, notation, token,
+    Factor, Notation, Product, Proof, ProofRecord, Setting, State, Step, StepKind, StepRecord, Style, Task, notation,
+    token,
 };
 
 use crate::args::{ThreadArgs, WritingArgs};
+use crate::boxed;
 use crate::device::Device;
 use crate::failure::{Result, bad_input, bad_text};
 use crate::neural;
@@ -19,11 +25,12 @@ use crate::trained::Trained;
 
 const EXAMPLES: &str = "\
 Examples:
-  polystep prove '(2*x2^2)*(3*x2^1+4)+(5*x1^2+x1^1*x2^1)*(3*x1^1)*(2)'
-  polystep prove '2*(x+1)*(x+3) + x' --granularity fine
-  polystep prove '(x+1)*(x+2)' --setting calculator
+  polystep prove '(2*x)*(x+3)+(x+1)*(4)'                     by the model in the box that fits
+  polystep prove '(2*x)*(x+3)+(x+1)*(4)' --alternatives      and how sure it is
+  polystep prove '(2*x)*(x+3)+(x+1)*(4)' --model runs/fast   by a model of yours
+  polystep prove '2*(x+1)*(x+3) + x' --symbolic --granularity fine
+  polystep prove '(x+1)*(x+2)' --symbolic --setting calculator
   polystep prove '(x+1)*(x+2)' --latex
-  polystep prove '(2*x)*(x+3)+(x+1)*(4)' --model runs/fast --alternatives
 
 You may type spaces, x_1, x and y for x1 and x2, ** for ^, and leave out parentheses around single terms.";
 
@@ -36,19 +43,22 @@ pub struct Args {
     expression: String,
     #[command(flatten)]
     writing: WritingArgs,
-    /// Print the proof as one JSON record, as `polystep generate` does
+    /// The exact proof, without a model
+    #[arg(long)]
+    symbolic: bool,
+    /// Print the proof as one JSON record; with --symbolic as `polystep generate` does
     #[arg(long, conflicts_with = "latex")]
     json: bool,
-    /// Print the proof as a LaTeX align environment
+    /// Print the exact proof as a LaTeX align environment
     #[arg(long)]
     latex: bool,
-    /// Let a trained model prove it, every step checked: the folder of a run; its task decides how steps are written
-    #[arg(long, value_name = "RUN", conflicts_with = "latex")]
+    /// The folder of a run whose model proves it; its task decides how steps are written [default: the model in models/ that fits]
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["latex", "symbolic"])]
     model: Option<PathBuf>,
-    /// With --model: how sure the model is of each step, and what else it would have written
-    #[arg(long, requires = "model")]
+    /// How sure the model is of each step, and what else it would have written
+    #[arg(long, conflicts_with_all = ["latex", "symbolic"])]
     alternatives: bool,
-    /// With --model: where to compute
+    /// Where the model computes
     #[arg(long, value_enum, default_value_t = Device::Cpu)]
     device: Device,
     #[command(flatten)]
@@ -57,7 +67,7 @@ pub struct Args {
 
 /// Proves one expression.
 pub fn run(args: Args) -> Result<()> {
-    let Args { expression, writing, json, latex, model, alternatives, device, threads } = args;
+    let Args { expression, writing, symbolic, json, latex, model, alternatives, device, threads } = args;
     let trained = model.as_deref().map(Trained::open).transpose()?;
     let style = trained.as_ref().map_or(writing.style(), |t| t.task.style);
     match writing.setting {
@@ -72,6 +82,10 @@ pub fn run(args: Args) -> Result<()> {
     let typed_in = if expression.contains("INT+") { Notation::Prefix } else { Notation::Infix };
     let start = notation::parse(&expression, typed_in, style)
         .map_err(|e| bad_text("", &expression, e.span.clone(), &e, "here"))?;
+    let trained = match trained {
+        None if !symbolic && !latex => from_the_box(&start, &writing)?,
+        trained => trained,
+    };
     if let Some(trained) = trained {
         let options = neural::Options { alternatives, json };
         return print(&neural::prove(&trained, &start, device, threads.count(), &options)?);
@@ -87,9 +101,33 @@ pub fn run(args: Args) -> Result<()> {
     print(&text)
 }
 
+/// The model in the box that fits; without one, a note says why the exact proof follows.
+fn from_the_box(start: &State, writing: &WritingArgs) -> Result<Option<Trained>> {
+    let note = |why: std::fmt::Arguments| {
+        // A closed standard error must not end the work.
+        let _ = writeln!(std::io::stderr(), "note: {why}; this is the exact proof");
+    };
+    let Some(folder) = boxed::folder() else {
+        note(format_args!("there is no folder models/ with trained models"));
+        return Ok(None);
+    };
+    let WritingArgs { setting, granularity, notation, .. } = writing;
+    let asked = |t: &Task| {
+        (t.setting, t.granularity, t.notation, t.style) == (*setting, *granularity, *notation, writing.style())
+    };
+    match boxed::fitting(boxed::models(&folder)?, start, asked)? {
+        Some(model) => Trained::open(&model.folder).map(Some),
+        None => {
+            let folder = folder.display();
+            note(format_args!("no model in {folder} writes {setting} {granularity} steps in {notation}"));
+            Ok(None)
+        }
+    }
+}
+
 fn print(text: &str) -> Result<()> {
     let mut out = Output::create(None)?;
-    std::io::Write::write_all(&mut out, text.as_bytes())?;
+    out.write_all(text.as_bytes())?;
     out.finish()
 }
 

@@ -1,6 +1,6 @@
 //! `polystep quickstart`: the whole pipeline in under five minutes on two cores, with real output: a sampled polynomial and
-//! its proof, the check of a right and of a wrong one, a small model trained on this CPU, its evaluation and its report. Each
-//! part names the command that does it alone. Training has a fixed time: a slower machine learns less, and says how much.
+//! its proof, the check of a right and of a wrong one, a small model trained on this CPU, its evaluation and its report, and a model from the box beside the
+//! paper. Each part names the command that does it alone. Training has a fixed time: a slower machine learns less, and says how much.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -18,7 +18,8 @@ use crate::eval::{self, Options};
 use crate::failure::{Failure, Result, bad_input};
 use crate::train::failure;
 use crate::train_display::Display;
-use crate::{inspect, interrupt, prove, say};
+use crate::trained::Trained;
+use crate::{boxed, inspect, interrupt, prove, say};
 
 /// The space that is shown.
 const CONFIG: &str = "medium_coeff";
@@ -26,7 +27,9 @@ const CONFIG: &str = "medium_coeff";
 const VARS: usize = 1;
 /// Proofs that are generated and checked.
 const PROOFS: u64 = 10_000;
-/// Proofs that the model is tested on.
+/// The space that the boxed model is tested on.
+const BOXED: &str = "large_coeff";
+/// Proofs that a model is tested on.
 const TESTED: usize = 200;
 
 /// What is trained: sums of single factors, which a small model learns in minutes.
@@ -108,7 +111,28 @@ pub fn run(args: Args) -> Result<()> {
         eval::print(&metrics, evaluation)?;
     }
     say!("(sums of single factors: the paper has no row for this sub-task of its curricula)")?;
+    test_boxed(out, &args, threads)?;
     say!("\n{:.0} s in all. The report: {}", began.elapsed().as_secs_f64(), page.display())
+}
+
+/// A model that was trained before, on proofs drawn now, beside the paper's row.
+fn test_boxed(out: &Path, args: &Args, threads: usize) -> Result<()> {
+    say!("\n5. A model from the box, on {TESTED} proofs drawn now (polystep prove, polystep eval)\n")?;
+    let Some(folder) = boxed::folder() else {
+        return say!("there is no folder models/ with trained models: clone the repository to have them");
+    };
+    let plain = Task::new(Space::named(BOXED).map_err(|e| space_error(e, None))?, 1);
+    let learned = boxed::models(&folder)?.into_iter().filter(|m| m.tasks.contains(&plain));
+    let Some(model) = learned.max_by(|a, b| a.accuracy(&plain).total_cmp(&b.accuracy(&plain))) else {
+        return say!("no model in {} has learned {BOXED} in coarse infix steps", folder.display());
+    };
+    let trained = Trained::open(&model.folder)?;
+    let place = out.join("boxed");
+    let metrics = eval::evaluate_fresh(&trained, &plain, (args.seed, TESTED as u64), &place, threads)?;
+    for evaluation in &metrics.evaluations {
+        eval::print(&metrics, evaluation)?;
+    }
+    say!("Its own words: polystep prove '(3*x^2+5*x)*(2*x)+(4*x+7)*(x+9)'")
 }
 
 /// The folder, without an earlier quickstart; any other run in it is refused.

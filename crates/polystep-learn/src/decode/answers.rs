@@ -6,13 +6,14 @@ use super::{
 use polystep_core::judge::evaluate_brackets;
 use polystep_core::record::{Beam, PredictionRecord, proof_id};
 use polystep_core::sets::{FixedSet, SEED};
-use polystep_core::{Examples, Purpose, Setting, SpaceError, Task, token};
+use polystep_core::{Examples, Purpose, Sampler, Setting, SpaceError, Task, token};
 use polystep_engine::EngineError;
 
 /// The step examples of a fixed set under a task, with the names of their proofs.
 pub struct Questions {
     task: Task,
     purpose: Purpose,
+    seed: u64,
     examples: Examples,
 }
 
@@ -24,7 +25,17 @@ impl Questions {
             None => Examples::default(),
         };
         examples.spans.truncate(most);
-        Ok(Questions { task: task.clone(), purpose, examples })
+        Ok(Questions { task: task.clone(), purpose, seed: SEED, examples })
+    }
+
+    /// Proofs that belong to no set: the test stream of another seed.
+    pub fn fresh(task: &Task, seed: u64, proofs: u64) -> Result<Self, SpaceError> {
+        let mut sampler = Sampler::new(task, seed, Purpose::Test)?;
+        let mut examples = Examples::default();
+        for index in 0..proofs {
+            sampler.write_examples(index, None, &mut examples);
+        }
+        Ok(Questions { task: task.clone(), purpose: Purpose::Test, seed, examples })
     }
 
     /// Keeps the steps of the first `proofs` proofs.
@@ -45,7 +56,7 @@ impl Questions {
 
     fn id(&self, i: usize) -> String {
         let index = u64::from(self.examples.spans[i].proof);
-        proof_id(&self.task.space.key, self.task.vars, self.purpose, SEED, index)
+        proof_id(&self.task.space.key, self.task.vars, self.purpose, self.seed, index)
     }
 
     fn sources(&self) -> Vec<&[u8]> {

@@ -1,0 +1,94 @@
+//! The models in the box: compact run folders under `models/`, and which of them fits an expression.
+//!
+//! `models/` is looked for in `POLYSTEP_MODELS`, then beside the binary and above it, then where the sources were built, so
+//! that a clone works from any folder. Only the chosen model's weights are read.
+
+use std::path::{Path, PathBuf};
+
+use polystep_core::{State, Task, fit};
+use polystep_learn::train::RunFolder;
+use polystep_study::Metrics;
+
+use crate::failure::{Result, bad_input};
+use crate::train::failure;
+
+/// Names the folder of the models.
+const VARIABLE: &str = "POLYSTEP_MODELS";
+
+/// A model that has not been read yet.
+pub struct Boxed {
+    /// Its folder.
+    pub folder: PathBuf,
+    /// What it learned; the first is its own.
+    pub tasks: Vec<Task>,
+    metrics: Metrics,
+}
+
+impl Boxed {
+    /// Full proofs on the test set of a task, in percent; 0 if that was not measured.
+    pub fn accuracy(&self, task: &Task) -> f64 {
+        let same = |e: &&polystep_study::Evaluation| e.config == task.space.key && e.vars as usize == task.vars;
+        let greedy = self.metrics.evaluations.iter().find(same).and_then(|e| e.greedy.as_ref());
+        greedy.map_or(0.0, |g| g.full_proof.exact.percent)
+    }
+
+    /// How well it does where the expression could have been sampled; nothing if that is nowhere.
+    fn at_home(&self, start: &State) -> Result<Option<f64>> {
+        let mut best: Option<f64> = None;
+        for task in &self.tasks {
+            let misfit = fit::misfit(start, &task.space, task.vars, task.style.order).map_err(bad_input)?;
+            if misfit.is_none() {
+                best = Some(best.unwrap_or(0.0).max(self.accuracy(task)));
+            }
+        }
+        Ok(best)
+    }
+}
+
+/// The folder of the models, if there is one.
+pub fn folder() -> Option<PathBuf> {
+    if let Some(named) = std::env::var_os(VARIABLE) {
+        return Some(PathBuf::from(named)).filter(|f| f.is_dir());
+    }
+    let binary = std::env::current_exe().ok();
+    let above = binary.iter().flat_map(|b| b.ancestors().skip(1)).map(|a| a.join("models"));
+    let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models");
+    above.chain([built]).find(|f| f.is_dir())
+}
+
+/// Every model of a folder, by name; a damaged one is named.
+pub fn models(folder: &Path) -> Result<Vec<Boxed>> {
+    let mut folders = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.join("config.toml").is_file() {
+            folders.push(path);
+        }
+    }
+    folders.sort();
+    folders.into_iter().map(open).collect()
+}
+
+fn open(folder: PathBuf) -> Result<Boxed> {
+    let (_, config) = RunFolder::open(&folder).map_err(failure)?;
+    let tasks = config.tasks().map_err(bad_input)?;
+    let path = folder.join("metrics.json");
+    let damaged = |e: &dyn std::fmt::Display| bad_input(format!("{} cannot be read: {e}", path.display()));
+    let text = std::fs::read_to_string(&path).map_err(|e| damaged(&e))?;
+    let metrics = serde_json::from_str(&text).map_err(|e| damaged(&e))?;
+    Ok(Boxed { folder, tasks, metrics })
+}
+
+/// The model for an expression among those that write as asked: the best one at home, else (with no home) the one that
+/// learned most.
+pub fn fitting(models: Vec<Boxed>, start: &State, writes: impl Fn(&Task) -> bool) -> Result<Option<Boxed>> {
+    let mut best: Option<(Option<f64>, usize, Boxed)> = None;
+    for model in models.into_iter().filter(|m| m.tasks.first().is_some_and(&writes)) {
+        let (home, learned) = (model.at_home(start)?, model.tasks.len());
+        let better = best.as_ref().is_none_or(|b| (home, learned) > (b.0, b.1));
+        if better {
+            best = Some((home, learned, model));
+        }
+    }
+    Ok(best.map(|b| b.2))
+}
