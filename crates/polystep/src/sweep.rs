@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use clap::Args as ClapArgs;
+use clap::{Args as ClapArgs, ValueEnum};
 use polystep_engine::EngineError;
 use polystep_learn::LearnError;
 use polystep_learn::log::{Event, Observer};
@@ -80,11 +80,11 @@ pub fn run(args: Args) -> Result<()> {
     trials.iter().try_for_each(|trial| check_precision(device, &trial.config))?;
     let out = args.out.clone().unwrap_or_else(|| Path::new("runs").join(args.file.file_stem().unwrap_or_default()));
     sweep.keep(&out).map_err(failure)?;
-    let bench = Bench { sweep: &sweep, out: &out, device, threads: args.threads.count(), deadline };
+    let runner = Runner { sweep: &sweep, out: &out, device, threads: args.threads.count(), deadline };
     let mut ended = 0;
     let mut cut = None;
     for (i, trial) in trials.iter().enumerate() {
-        cut = bench.trial(trial, format_args!("{} of {}", i + 1, trials.len()))?;
+        cut = runner.trial(trial, format_args!("{} of {}", i + 1, trials.len()))?;
         write_csv(&sweep, &out)?;
         if cut.is_some() {
             break;
@@ -110,6 +110,9 @@ impl Args {
         if let Some(runs) = self.runs {
             command += &format!(" --runs {runs}");
         }
+        if let Some(device) = self.device.to_possible_value().filter(|_| self.device != Device::Auto) {
+            command += &format!(" --device {}", device.get_name());
+        }
         command
     }
 }
@@ -133,7 +136,7 @@ enum Cut {
 }
 
 /// What every trial is run on.
-struct Bench<'a> {
+struct Runner<'a> {
     sweep: &'a Sweep,
     out: &'a Path,
     device: Device,
@@ -141,7 +144,7 @@ struct Bench<'a> {
     deadline: Option<Instant>,
 }
 
-impl Bench<'_> {
+impl Runner<'_> {
     /// Runs a trial unless it has ended, and says why if it could not come to an end.
     fn trial(&self, trial: &Trial, which: std::fmt::Arguments<'_>) -> Result<Option<Cut>> {
         let folder = TrialFolder::new(self.out, trial);
@@ -154,7 +157,7 @@ impl Bench<'_> {
         note(format_args!("{which}: {}", trial.name));
         let rule = Rule::new(self.sweep, self.out, &trial.config.train).map_err(failure)?;
         let stop = AtomicBool::new(false);
-        let mut watch = Watch { bench: self, folder: &folder, rule, stop: &stop, display: Display::new(), cut: None };
+        let mut watch = Watch { runner: self, folder: &folder, rule, stop: &stop, display: Display::new(), cut: None };
         let outcome = self.train(trial, &folder, &mut watch, &stop);
         let cut = watch.cut.take();
         drop(watch);
@@ -208,7 +211,7 @@ fn its_own_fault(error: &LearnError) -> bool {
 
 /// Draws a trial's progress, and raises its flag when it is to stop.
 struct Watch<'a> {
-    bench: &'a Bench<'a>,
+    runner: &'a Runner<'a>,
     folder: &'a TrialFolder,
     rule: Rule<'a>,
     stop: &'a AtomicBool,
@@ -219,14 +222,15 @@ struct Watch<'a> {
 impl Watch<'_> {
     fn judge(&self, event: &Event<'_>) -> Option<Cut> {
         if let Event::Valid(line) = event {
-            // The log holds what came before this line, in earlier sessions too.
+            // The log holds what came before this line, in earlier sessions too. One that cannot be read cannot be written
+            // either, and that ends the trial.
             let mut own = self.folder.curve().unwrap_or_default();
             own.push(line);
             if let Some(why) = self.rule.hopeless(&own, line) {
                 return Some(Cut::Hopeless(why));
             }
         }
-        self.bench.cut()
+        self.runner.cut()
     }
 }
 

@@ -161,7 +161,10 @@ fn killed_and_cut_short_it_ends_as_if_nothing_had_happened() {
 
     // Not a moment: the first trial is not even begun.
     let told = bench.ok(&["--out", "broken", "--minutes", "1e-9"]);
-    assert!(told.ends_with("0 of 2 trials have ended; go on with: polystep sweep tiny.toml --out broken\n"), "{told}");
+    assert!(
+        told.ends_with("0 of 2 trials have ended; go on with: polystep sweep tiny.toml --out broken --device cpu\n"),
+        "{told}"
+    );
     let broken = bench.path("broken");
     let second = broken.join("002-2e-3/checkpoints/step-000000004.safetensors");
     let mut child = bench.sweep(&["--out", "broken"]).spawn().unwrap();
@@ -197,6 +200,9 @@ fn a_signal_saves_the_trial_and_exits_130() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130), "{output:?}");
     let told = String::from_utf8(output.stdout).unwrap();
-    assert!(told.contains("0 of 5 trials have ended; go on with: polystep sweep tiny.toml --out run"), "{told}");
+    assert!(
+        told.contains("0 of 5 trials have ended; go on with: polystep sweep tiny.toml --out run --device cpu"),
+        "{told}"
+    );
     assert_eq!(rows(&bench.path("run"))[1].last().unwrap(), "stopped");
 }
