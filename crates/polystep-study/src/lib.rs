@@ -3,7 +3,7 @@
 //! Nothing here knows how a prediction was made: any model's predictions, ours or not, are scored by the same code. In the
 //! order of the data: [`predictions`] are read and [`score`]d one by one; [`metrics`] adds them up, with their
 //! [`interval`]s, [`calibration`], [`errors`] and [`slices`]; [`columns`] puts them into the paper's columns beside the
-//! [`paper`]'s own numbers; [`compare`] sets runs side by side; [`report`] writes the page.
+//! [`paper`]'s own numbers; [`compare`] sets runs side by side, [`matrix`] runs and test sets; [`report`] writes the page.
 
 pub mod calibration;
 pub mod columns;
@@ -12,6 +12,7 @@ pub mod error;
 pub mod errors;
 pub mod evaluate;
 pub mod interval;
+pub mod matrix;
 pub mod metrics;
 pub mod paired;
 pub mod paper;
@@ -26,6 +27,7 @@ pub mod slices;
 pub use error::StudyError;
 pub use evaluate::{Inputs, evaluate};
 pub use interval::Proportion;
+pub use matrix::Matrix;
 pub use metrics::{Evaluation, Metrics, Provenance};
 pub use paper::Keys;
 pub use predictions::{Beam, Prediction};

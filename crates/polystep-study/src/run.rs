@@ -28,6 +28,12 @@ pub const VALID: &str = "valid.jsonl";
 /// Recursive proofs.
 pub const RECURSIVE: &str = "recursive.jsonl";
 
+/// A run's name for people: that of its folder.
+pub fn name_of(run: &Path) -> String {
+    let folder = fs::canonicalize(run).ok().and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
+    folder.unwrap_or_else(|| run.display().to_string())
+}
+
 /// The folder of one test set's predictions. A sub-task's key has a slash (`small_coeff/add`), which a folder cannot.
 pub fn set_folder(run: &Path, config: &str, vars: u32) -> PathBuf {
     run.join("predictions").join(format!("{}-{vars}", config.replace('/', "-")))
@@ -58,6 +64,9 @@ pub enum LogLine {
         /// The same by kind of step.
         #[serde(default)]
         by_kind: BTreeMap<String, f64>,
+        /// Whether a calculator's brackets were compared before evaluation.
+        #[serde(default)]
+        raw: bool,
         /// Mean loss.
         #[serde(default)]
         loss: Option<f64>,
@@ -90,10 +99,7 @@ impl RunFolder {
         fs::read_dir(path).map_err(|e| StudyError::read(path, e))?;
         let mut run = RunFolder {
             path: path.to_path_buf(),
-            name: fs::canonicalize(path)
-                .ok()
-                .and_then(|p| Some(p.file_name()?.to_string_lossy().into_owned()))
-                .unwrap_or_else(|| path.display().to_string()),
+            name: name_of(path),
             config: None,
             log: Vec::new(),
             metrics: None,

@@ -157,6 +157,31 @@ fn every_setting_has_its_page() {
     }
 }
 
+#[test]
+fn trained_and_tested_are_a_matrix() {
+    let folder = tempfile::tempdir().unwrap();
+    let base = Fake { notation: "prefix", proofs: 60, ..Fake::default() };
+    let runs = [
+        Fake { config: "small_coeff", also: &["large_coeff"], ..base.clone() }.write(&folder.path().join("small")),
+        Fake { config: "large_coeff", also: &["small_coeff"], ..base }.write(&folder.path().join("large")),
+    ];
+    let page = html(&runs);
+    numbers_are_those_of(&page, &runs.iter().map(metrics).collect::<Vec<_>>());
+    is_well_formed(&page);
+    let section = page.split_once("id=\"matrix\"").unwrap().1.split_once("</section>").unwrap().0;
+    assert_eq!(shown(section).len(), 8, "two runs, two sets, two measures");
+    for text in ["small: small_coeff, 1 var", "<td>31</td>", "<td>68.02</td>"] {
+        assert!(section.contains(text), "{text}");
+    }
+    let files = report::write(&runs, &folder.path().join("both.html")).unwrap();
+    let read = |i: usize| fs::read_to_string(&files[i]).unwrap();
+    assert!(read(1).contains("| trained on | small_coeff, 1 var | large_coeff, 1 var |"));
+    assert!(read(2).contains("trained on & small\\_coeff, 1 var & large\\_coeff, 1 var"));
+    assert_eq!((files[3].file_name().unwrap(), read(3).lines().count()), ("both.csv".as_ref(), 5));
+    assert!(!html(&runs[..1]).contains("id=\"compare\""), "one run on two sets has a matrix and nothing to compare");
+    assert!(html(&runs[..1]).contains("id=\"matrix\""));
+}
+
 fn page_of(folder: &Path) -> String {
     let page = html(&[RunFolder::open(folder).unwrap()]);
     is_well_formed(&page);
@@ -221,7 +246,7 @@ fn training_alone_is_reported() {
         "examples": 2560, "seconds": 1.5, "test": {"full_proof": share(972), "stepwise": share(991)}
     });
     fs::write(folder.path().join("metrics.json"), document.to_string()).unwrap();
-    assert!(page_of(folder.path()).contains("97.20 % of proofs, 99.10 % of steps."));
+    assert!(page_of(folder.path()).contains("and exact: 97.20 % of proofs, 99.10 % of steps."));
     // Adding an evaluation keeps what stands there, once.
     let metrics: Metrics = serde_json::from_value(document).unwrap();
     let again = serde_json::to_string(&metrics).unwrap();

@@ -12,8 +12,8 @@ use clap::Args as ClapArgs;
 use polystep_core::{Purpose, Setting, Space, Task, token};
 use polystep_learn::decode::{BeamOptions, EngineStepper, Questions, Recursion, Stopped};
 use polystep_study::columns::{Unit, cells};
-use polystep_study::run::{BEAM, BEAM_LP1, GREEDY, RECURSIVE, VALID, keys_of_config, set_folder};
-use polystep_study::{Evaluation, Inputs, Keys, Metrics, Proportion, RecursiveRecord, Scoring, Stop, evaluate};
+use polystep_study::run::{BEAM, BEAM_LP1, GREEDY, RECURSIVE, VALID, keys_of_config, name_of, set_folder};
+use polystep_study::{Evaluation, Inputs, Keys, Matrix, Metrics, Proportion, RecursiveRecord, Scoring, Stop, evaluate};
 use serde::Serialize;
 
 use crate::args::{ThreadArgs, WritingArgs};
@@ -27,6 +27,8 @@ const EXAMPLES: &str = "\
 Examples:
   polystep eval runs/fast
   polystep eval runs/fast --on large_coeff:1,medium_coeff:1,small_coeff:2
+  polystep eval runs/ood-small runs/ood-large --on small_coeff:1,large_coeff:1
+  polystep eval runs/ood-small runs/ood-large --matrix
   polystep eval runs/fast --no-beam --proofs 200 --device cpu
   polystep eval --predictions theirs.jsonl --notation prefix
 
@@ -39,14 +41,14 @@ const VALID_STEPS: usize = 1000;
 #[derive(ClapArgs, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The folder of a finished run
+    /// The folders of finished runs; of several, the matrix trained x tested is printed too
     #[arg(value_name = "RUN", required_unless_present = "predictions")]
-    run: Option<PathBuf>,
+    runs: Vec<PathBuf>,
     /// Test sets, as config:vars [default: what the run was trained on]
     #[arg(long, value_name = "CONFIG:VARS", value_delimiter = ',')]
     on: Vec<String>,
     /// Score a file of prediction records instead of a run
-    #[arg(long, value_name = "FILE.jsonl", conflicts_with_all = ["run", "on"])]
+    #[arg(long, value_name = "FILE.jsonl", conflicts_with_all = ["runs", "on"])]
     predictions: Option<PathBuf>,
     /// Where to compute
     #[arg(long, value_enum, default_value_t = Device::Auto)]
@@ -60,7 +62,10 @@ pub struct Args {
     /// Only the first N proofs of the test set and the first 5 N steps of the beam set, for a quick look
     #[arg(long, value_name = "N")]
     proofs: Option<usize>,
-    /// Print metrics.json instead of a table
+    /// Decode nothing: only print the matrix trained x tested, from what the runs' metrics.json hold
+    #[arg(long, conflicts_with_all = ["predictions", "on", "beam", "no_beam", "proofs", "device"])]
+    matrix: bool,
+    /// Print JSON instead of tables: metrics.json; of several runs a list of them and the matrix
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -92,19 +97,39 @@ pub fn run(args: Args) -> Result<()> {
         proofs: args.proofs,
         threads: args.threads.count(),
     };
-    let metrics = match (&args.predictions, &args.run) {
-        (Some(file), _) => score_file(file, &args.writing)?,
-        (None, Some(run)) => evaluate_run(run, &options)?,
-        (None, None) => return Err(bad_input("give the folder of a run, or --predictions FILE")),
+    let all = match &args.predictions {
+        Some(file) => vec![score_file(file, &args.writing)?],
+        None if args.matrix => args.runs.iter().map(|run| measured(run)).collect::<Result<_>>()?,
+        None => args.runs.iter().map(|run| evaluate_run(run, &options)).collect::<Result<_>>()?,
     };
+    let names: Vec<String> = args.runs.iter().map(|run| name_of(run)).collect();
+    let matrix = Matrix::of(&names.iter().map(String::as_str).zip(all.iter().map(Some)).collect::<Vec<_>>());
+    if args.matrix && matrix.is_none() {
+        return Err(bad_input("one run on one test set is no matrix: polystep eval RUN... --on CONFIG:VARS,... first"));
+    }
     if args.json {
-        let text = serde_json::to_string_pretty(&metrics).map_err(anyhow::Error::from)?;
-        return say!("{text}");
+        let text = match &all[..] {
+            _ if args.matrix => serde_json::to_string_pretty(&matrix),
+            [metrics] => serde_json::to_string_pretty(metrics),
+            runs => serde_json::to_string_pretty(&serde_json::json!({ "runs": runs, "matrix": matrix })),
+        };
+        return say!("{}", text.map_err(anyhow::Error::from)?);
     }
-    for evaluation in &metrics.evaluations {
-        print(&metrics, evaluation)?;
+    if !args.matrix {
+        for metrics in &all {
+            metrics.evaluations.iter().try_for_each(|evaluation| print(metrics, evaluation))?;
+        }
     }
-    Ok(())
+    matrix.iter().try_for_each(print_matrix)
+}
+
+/// What is known of a run already.
+fn measured(run: &Path) -> Result<Metrics> {
+    let metrics = read_metrics(run)?;
+    if metrics.evaluations.is_empty() {
+        return Err(bad_input(format!("{0} has not been evaluated: polystep eval {0} first", run.display())));
+    }
+    Ok(metrics)
 }
 
 /// Scores predictions from anywhere: one beam is greedy, more are beam search.
@@ -285,6 +310,19 @@ fn study_failure(error: polystep_study::StudyError) -> Failure {
     bad_input(error)
 }
 
+/// Trained x tested, full proofs and steps.
+fn print_matrix(matrix: &Matrix) -> Result<()> {
+    for measure in matrix.measures() {
+        let mut rows = matrix.grid(measure).into_iter();
+        say!(
+            "\ntrained x tested, {} in percent (the paper's); ↓ where ours is lower",
+            measure.heading().to_lowercase()
+        )?;
+        say!("{}", table::grid(1, rows.next().unwrap_or_default(), rows))?;
+    }
+    Ok(())
+}
+
 /// The paper's columns, ours beside the paper's.
 pub fn print(metrics: &Metrics, evaluation: &Evaluation) -> Result<()> {
     let title = metrics.keys.title();
@@ -317,6 +355,9 @@ pub fn print(metrics: &Metrics, evaluation: &Evaluation) -> Result<()> {
         say!("recursive proofs, right endpoint     {}", percent(&recursive.recursive_end))?;
     }
     if let Some(greedy) = &evaluation.greedy {
+        if let Some(raw) = &greedy.raw_exact {
+            say!("brackets right before evaluation     {}", percent(raw))?;
+        }
         say!("malformed outputs                    {}", percent(&greedy.malformed))?;
     }
     Ok(())

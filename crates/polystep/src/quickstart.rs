@@ -106,7 +106,8 @@ pub fn run(args: Args) -> Result<()> {
     let options = Options { on: Vec::new(), device: Device::Cpu, beam: Some(5), proofs: Some(TESTED), threads };
     let metrics = eval::evaluate_run(out, &options)?;
     let run = polystep_study::RunFolder::open(out).map_err(bad_input)?;
-    let [page, ..] = report::write(&[run], &out.join("report.html")).map_err(bad_input)?;
+    let page = out.join("report.html");
+    report::write(&[run], &page).map_err(bad_input)?;
     for evaluation in &metrics.evaluations {
         eval::print(&metrics, evaluation)?;
     }

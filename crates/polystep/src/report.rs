@@ -12,7 +12,8 @@ const EXAMPLES: &str = "\
 Examples:
   polystep report runs/fast
   polystep report runs/infix runs/prefix --out compare.html
-  polystep report runs/seed1 runs/seed2 runs/seed3 --out seeds.html";
+  polystep report runs/seed1 runs/seed2 runs/seed3 --out seeds.html
+  polystep report runs/ood-small runs/ood-large --out ood.html     (after polystep eval ... --on)";
 
 /// Flags of `polystep report`.
 #[derive(ClapArgs, Debug)]
@@ -21,7 +22,8 @@ pub struct Args {
     /// The folders of runs; several are compared
     #[arg(value_name = "RUN", required = true)]
     runs: Vec<PathBuf>,
-    /// The page to write; the tables stand beside it with the endings .md and .tex [default: RUN/report.html]
+    /// The page to write; the tables stand beside it with the endings .md and .tex, and for several runs or test sets the
+    /// matrix trained x tested as .csv [default: RUN/report.html]
     #[arg(long, value_name = "FILE.html")]
     out: Option<PathBuf>,
 }

@@ -4,6 +4,11 @@ use comfy_table::{CellAlignment, ContentArrangement, Table, TableStyle};
 
 /// A table whose first `words` columns are words and whose others are numbers.
 pub fn table<const N: usize>(words: usize, header: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {
+    grid(words, header.map(str::to_owned).to_vec(), rows.into_iter().map(Vec::from))
+}
+
+/// The same with any number of columns.
+pub fn grid(words: usize, header: Vec<String>, rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let mut table = Table::new();
     table.load_style(TableStyle::new()).set_content_arrangement(ContentArrangement::Disabled);
     table.set_header(header);

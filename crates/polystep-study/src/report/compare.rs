@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::curves::{self, Chart};
-use super::numbers::{Number, Table, TableRow, groups};
+use super::numbers::{Number, Table, TableRow, groups, headings};
 use super::page::Graded;
 use super::{number, printed};
 use crate::columns::{COLUMNS, Cell, Column, cells, pointer};
@@ -177,5 +177,5 @@ fn table(runs: &[RunFolder]) -> Option<Table> {
             out.insert(i + 1, TableRow { label: "paper".to_owned(), class: "paper", cells });
         }
     }
-    Some(Table { groups: groups(&columns), headings: columns.iter().map(|c| c.heading).collect(), rows: out })
+    Some(Table { groups: groups(&columns), headings: headings(&columns), rows: out })
 }

@@ -78,8 +78,13 @@ pub fn learning(log: &[LogLine]) -> Vec<Chart> {
     let mut charts = Vec::new();
     let last =
         |points: &[(f64, f64)]| points.last().map(|p| format!("{:.1} %", p.1)).unwrap_or_else(|| "unknown".to_owned());
-    let words =
-        format!("At the end {} of the validation proofs and {} of their steps are right", last(&full), last(&stepwise));
+    let raw = log.iter().any(|l| matches!(l, LogLine::Valid { raw: true, .. }));
+    let words = format!(
+        "At the end {} of the validation proofs and {} of their steps are right{}",
+        last(&full),
+        last(&stepwise),
+        if raw { "; raw: brackets as they stand, before evaluation" } else { "" }
+    );
     let series: Vec<_> =
         [line("full proofs, validation", full), line("steps, validation", stepwise), line("steps, training", exact)]
             .into_iter()
@@ -254,6 +259,7 @@ mod tests {
             full_proof: 0.5,
             stepwise: 0.5,
             by_kind: kinds.iter().map(|(kind, share)| ((*kind).to_owned(), *share)).collect(),
+            raw: false,
             loss: None,
         };
         let titles = |log: &[LogLine]| learning(log).into_iter().map(|c| c.title).collect::<Vec<_>>();
@@ -263,6 +269,20 @@ mod tests {
         let chart = &learning(&log)[1];
         assert_eq!(chart.description, "At the end: add4 99.0 %, mul4 0.4 %");
         assert_eq!(chart.legend.iter().map(|l| l.0.as_str()).collect::<Vec<_>>(), ["add4", "mul4"]);
+    }
+
+    #[test]
+    fn raw_brackets_are_named() {
+        let line = |raw| LogLine::Valid {
+            examples: 100.0,
+            full_proof: 0.5,
+            stepwise: 0.75,
+            by_kind: BTreeMap::new(),
+            raw,
+            loss: None,
+        };
+        let words = |raw| learning(&[line(raw)]).remove(0).description;
+        assert_eq!(words(true), words(false) + "; raw: brackets as they stand, before evaluation");
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod compare;
 mod curves;
 pub mod diff;
 mod failures;
+mod matrix;
 mod numbers;
 mod page;
 mod sentence;
@@ -28,14 +29,23 @@ use crate::columns::{Cell, Unit};
 use crate::error::StudyError;
 use crate::run::RunFolder;
 
-/// Writes the page to `out`, and the tables beside it with the endings `.md` and `.tex`. Returns the three files.
-pub fn write(runs: &[RunFolder], out: &Path) -> Result<[PathBuf; 3], StudyError> {
-    let page = html(runs)?;
-    let files = [out.to_path_buf(), out.with_extension("md"), out.with_extension("tex")];
-    for (path, text) in files.iter().zip([page, markdown(runs), latex(runs)]) {
-        write_whole(path, &text)?;
-    }
-    Ok(files)
+/// Writes the page to `out`, and beside it the tables with the endings `.md` and `.tex`, and the matrix trained × tested,
+/// where there is one, with the ending `.csv`. Returns the files, the page first.
+pub fn write(runs: &[RunFolder], out: &Path) -> Result<Vec<PathBuf>, StudyError> {
+    let mut files = vec![
+        ("html", html(runs)?),
+        ("md", markdown(runs) + &matrix::markdown(runs)),
+        ("tex", latex(runs) + &matrix::latex(runs)),
+    ];
+    files.extend(matrix::of(runs).map(|matrix| ("csv", matrix.csv())));
+    files
+        .into_iter()
+        .map(|(ending, text)| {
+            let path = if ending == "html" { out.to_path_buf() } else { out.with_extension(ending) };
+            write_whole(&path, &text)?;
+            Ok(path)
+        })
+        .collect()
 }
 
 /// A file that is whole or not there.
@@ -58,11 +68,12 @@ pub fn html(runs: &[RunFolder]) -> Result<String, StudyError> {
     environment.add_template("macros.html", include_str!("templates/macros.html"))?;
     environment.add_template("run.html", include_str!("templates/run.html"))?;
     environment.add_template("compare.html", include_str!("templates/compare.html"))?;
+    environment.add_template("matrix.html", include_str!("templates/matrix.html"))?;
     let style = include_str!("templates/style.css");
     let script = include_str!("templates/script.js");
     let version = env!("CARGO_PKG_VERSION");
-    let context =
-        context! { page => Serde(&page), style, script, version, markdown => markdown(runs), latex => latex(runs) };
+    let (markdown, latex) = (markdown(runs) + &matrix::markdown(runs), latex(runs) + &matrix::latex(runs));
+    let context = context! { page => Serde(&page), style, script, version, markdown, latex };
     Ok(environment.get_template("report.html")?.render(context)?)
 }
 

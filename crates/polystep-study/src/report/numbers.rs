@@ -61,7 +61,7 @@ pub struct Table {
     /// Names of neighbouring columns, with how many.
     pub groups: Vec<(&'static str, usize)>,
     /// Headings.
-    pub headings: Vec<&'static str>,
+    pub headings: Vec<String>,
     /// Rows.
     pub rows: Vec<TableRow>,
 }
@@ -164,6 +164,11 @@ pub fn groups(columns: &[Column]) -> Vec<(&'static str, usize)> {
     groups
 }
 
+/// The columns' headings.
+pub fn headings(columns: &[Column]) -> Vec<String> {
+    columns.iter().map(|c| c.heading.to_owned()).collect()
+}
+
 /// Every test set, ours and the paper's.
 pub fn table(run: usize, metrics: &Metrics) -> Table {
     let all: Vec<Vec<Cell>> = metrics.evaluations.iter().map(|e| cells(metrics, e)).collect();
@@ -173,7 +178,7 @@ pub fn table(run: usize, metrics: &Metrics) -> Table {
     for (at, (evaluation, cells)) in metrics.evaluations.iter().zip(&all).enumerate() {
         rows.extend(set_rows(Place { run, at, evaluation }, cells, &columns, several));
     }
-    Table { groups: groups(&columns), headings: columns.iter().map(|c| c.heading).collect(), rows }
+    Table { groups: groups(&columns), headings: headings(&columns), rows }
 }
 
 fn set_rows(place: Place<'_>, cells: &[Cell], columns: &[Column], several: bool) -> Vec<TableRow> {

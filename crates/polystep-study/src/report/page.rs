@@ -9,6 +9,7 @@ use super::chart::short;
 use super::compare::Comparison;
 use super::curves::{self, Chart};
 use super::failures::{Failure, failures, label};
+use super::matrix;
 use super::numbers::{Fact, Figure, KindRow, Number, Place, Table, errors, facts, figures, set_name, stops, table};
 use crate::compare::{Solved, grade};
 use crate::metrics::Metrics;
@@ -23,6 +24,8 @@ pub struct Page {
     pub title: String,
     /// Side by side, if there are several.
     pub comparison: Option<Comparison>,
+    /// Trained × tested, if there are several numbers.
+    pub matrix: Option<Table>,
     /// One section each.
     pub runs: Vec<RunView>,
 }
@@ -35,9 +38,10 @@ impl Page {
             [run] => run.name.clone(),
             runs => format!("{} runs", runs.len()),
         };
+        let matrix = matrix::of(runs).map(|m| matrix::table(&m, runs));
         let comparison = (runs.len() > 1).then(|| Comparison::of(runs, &graded));
         let runs = runs.iter().zip(&graded).enumerate().map(|(i, (run, graded))| RunView::of(i, run, graded)).collect();
-        Page { title, comparison, runs }
+        Page { title, comparison, matrix, runs }
     }
 }
 
@@ -192,8 +196,10 @@ fn provenance(metrics: Option<&Metrics>) -> Vec<(String, String)> {
 fn tested(metrics: &Metrics) -> Option<String> {
     let share = |key: &str| metrics.other.get("test")?.get(key)?.get("share")?.as_f64();
     let (full, steps) = (100.0 * share("full_proof")?, 100.0 * share("stepwise")?);
+    let raw = metrics.other.get("test").and_then(|test| test.get("raw")?.as_bool()).unwrap_or(false);
+    let exact = if raw { "exact in its raw brackets" } else { "exact" };
     Some(format!(
-        "Tested once when its training ended, teacher-forced and exact: {full:.2} % of proofs, {steps:.2} % of steps."
+        "Tested once when its training ended, teacher-forced and {exact}: {full:.2} % of proofs, {steps:.2} % of steps."
     ))
 }
 

@@ -111,12 +111,14 @@ pub fn latex(runs: &[RunFolder]) -> String {
     out
 }
 
-fn tex(text: &str) -> String {
+pub fn tex(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
             '#' | '%' | '&' | '_' | '$' | '{' | '}' => out.extend(['\\', c]),
             '<' | '>' => drop(write!(out, "${c}$")),
+            '↓' => out.push_str("$\\downarrow$"),
+            '–' => out.push_str("--"),
             '\\' => out.push_str("\\textbackslash{}"),
             '~' | '^' => drop(write!(out, "\\{c}{{}}")),
             c => out.push(c),
@@ -132,5 +134,6 @@ mod tests {
     #[test]
     fn latex_escapes_what_it_must() {
         assert_eq!(tex("#EE 5% small_coeff a^b <1"), "\\#EE 5\\% small\\_coeff a\\^{}b $<$1");
+        assert_eq!(tex("31.00 ↓ (33.4) –"), "31.00 $\\downarrow$ (33.4) --");
     }
 }

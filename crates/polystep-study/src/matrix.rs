@@ -1,0 +1,307 @@
+//! Trained × tested: every run on every test set it was evaluated on, the paper's number beside ours (its three tables on
+//! other distributions than the model's own).
+//!
+//! A row is a run and not a space, so that two runs on one space stand side by side. A set that a run was not tested on is an
+//! empty cell, never a zero.
+
+use serde::Serialize;
+
+use crate::columns::{Cell, cells};
+use crate::metrics::{Evaluation, Metrics};
+use crate::paper::Keys;
+
+/// What a matrix shows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Measure {
+    /// Proofs with every step right; a one-shot model's only number.
+    FullProof,
+    /// Steps that are right.
+    Stepwise,
+}
+
+impl Measure {
+    /// Both.
+    pub const ALL: [Measure; 2] = [Measure::FullProof, Measure::Stepwise];
+
+    /// For people.
+    pub fn heading(self) -> &'static str {
+        match self {
+            Measure::FullProof => "Full proof",
+            Measure::Stepwise => "Stepwise",
+        }
+    }
+
+    /// The paper's column; a one-shot model has another one for its only number.
+    fn is(self, column: &str, tested: &str) -> bool {
+        match self {
+            Measure::FullProof => {
+                ["full_proof_acc", "endpoint_acc"].contains(&column) || column.strip_suffix("_acc") == Some(tested)
+            }
+            Measure::Stepwise => column == "stepwise_acc",
+        }
+    }
+}
+
+/// A test set.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct TestSet {
+    /// Its space.
+    pub config: String,
+    /// Its number of variables.
+    pub vars: u32,
+}
+
+impl TestSet {
+    fn of(evaluation: &Evaluation) -> TestSet {
+        TestSet { config: evaluation.config.clone(), vars: evaluation.vars }
+    }
+
+    /// `small_coeff, 2 var`
+    pub fn title(&self) -> String {
+        format!("{}, {} var", self.config, self.vars)
+    }
+}
+
+/// A run on a test set.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Entry {
+    /// The place among the run's evaluations.
+    pub evaluation: usize,
+    /// Full proofs.
+    pub full_proof: Option<Cell>,
+    /// Steps.
+    pub stepwise: Option<Cell>,
+}
+
+impl Entry {
+    /// One of its numbers.
+    pub fn cell(&self, measure: Measure) -> Option<&Cell> {
+        match measure {
+            Measure::FullProof => self.full_proof.as_ref(),
+            Measure::Stepwise => self.stepwise.as_ref(),
+        }
+    }
+}
+
+/// A run: what it was trained on, and what it does on each test set.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Row {
+    /// Its place in the list of runs.
+    pub run: usize,
+    /// Its name.
+    pub name: String,
+    /// What it was trained on.
+    pub trained: Keys,
+    /// One for each test set.
+    pub entries: Vec<Option<Entry>>,
+}
+
+impl Row {
+    /// `ood-small: small_coeff, 1 var`
+    pub fn title(&self) -> String {
+        let Keys { config, vars, .. } = &self.trained;
+        format!("{}: {config}, {vars} var", self.name)
+    }
+}
+
+/// The matrix.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Matrix {
+    /// Its columns, in the order in which the runs first name them.
+    pub tested: Vec<TestSet>,
+    /// Its rows.
+    pub rows: Vec<Row>,
+}
+
+impl Matrix {
+    /// Of runs by name; nothing unless there are several numbers to set side by side.
+    pub fn of(runs: &[(&str, Option<&Metrics>)]) -> Option<Matrix> {
+        let mut tested: Vec<TestSet> = Vec::new();
+        for evaluation in runs.iter().filter_map(|(_, metrics)| *metrics).flat_map(|m| &m.evaluations) {
+            let set = TestSet::of(evaluation);
+            if headline(evaluation) && !tested.contains(&set) {
+                tested.push(set);
+            }
+        }
+        let row = |(run, (name, metrics)): (usize, &(&str, Option<&Metrics>))| {
+            let metrics = (*metrics)?;
+            let entries: Vec<_> = tested.iter().map(|set| entry(metrics, set)).collect();
+            let row = Row { run, name: (*name).to_owned(), trained: metrics.keys.clone(), entries };
+            row.entries.iter().any(Option::is_some).then_some(row)
+        };
+        let rows: Vec<Row> = runs.iter().enumerate().filter_map(row).collect();
+        (rows.len().max(tested.len()) > 1).then_some(Matrix { tested, rows })
+    }
+
+    /// The measures that some run has.
+    pub fn measures(&self) -> Vec<Measure> {
+        let entries = || self.rows.iter().flat_map(|r| &r.entries).flatten();
+        Measure::ALL.into_iter().filter(|m| entries().any(|e| e.cell(*m).is_some())).collect()
+    }
+
+    /// As a table of texts, its head first: ours, an arrow where it is lower, the paper's in parentheses.
+    pub fn grid(&self, measure: Measure) -> Vec<Vec<String>> {
+        let text = |cell: &Cell| {
+            let arrow = if is_lower(cell) { " ↓" } else { "" };
+            let paper = cell.paper.as_ref().map_or(String::new(), |p| format!(" ({})", p.text));
+            Some(format!("{:.2}{arrow}{paper}", cell.ours?))
+        };
+        let cell = |entry: &Option<Entry>| entry.as_ref().and_then(|e| text(e.cell(measure)?));
+        let row = |row: &Row| {
+            let texts = row.entries.iter().map(|e| cell(e).unwrap_or_else(|| "–".to_owned()));
+            std::iter::once(row.title()).chain(texts).collect()
+        };
+        let head = std::iter::once("trained on".to_owned()).chain(self.tested.iter().map(TestSet::title)).collect();
+        std::iter::once(head).chain(self.rows.iter().map(row)).collect()
+    }
+
+    /// One CSV row per cell, with the key columns of the paper's tables.
+    pub fn csv(&self) -> String {
+        let number = |v: Option<f64>| v.map(|v| format!("{v:.2}")).unwrap_or_default();
+        let mut out = "train_vars,test_vars,train_config,test_config,setting,granularity,notation,run".to_owned();
+        for name in ["full_proof_acc", "stepwise_acc"] {
+            for suffix in ["", "_symbolic", "_lo", "_hi", "_paper"] {
+                out += &format!(",{name}{suffix}");
+            }
+        }
+        out.push('\n');
+        for row in &self.rows {
+            let Keys { vars, config, setting, granularity, notation, .. } = &row.trained;
+            for (set, entry) in self.tested.iter().zip(&row.entries) {
+                let Some(entry) = entry else { continue };
+                out += &format!("{vars},{},{config},{},{setting},{granularity},{notation},", set.vars, set.config);
+                out += &quoted(&row.name);
+                for measure in Measure::ALL {
+                    let cell = entry.cell(measure);
+                    let interval = cell.and_then(|c| c.interval);
+                    let ours = [cell.and_then(|c| c.ours), cell.and_then(|c| c.symbolic), interval.map(|i| i.0)];
+                    for value in ours.into_iter().chain([interval.map(|i| i.1)]) {
+                        out += &format!(",{}", number(value));
+                    }
+                    out += &format!(",{}", cell.and_then(|c| Some(c.paper.as_ref()?.text)).unwrap_or_default());
+                }
+                out.push('\n');
+            }
+        }
+        out
+    }
+}
+
+/// A set of the mixture of exercises has a number for each kind and none for all.
+fn headline(evaluation: &Evaluation) -> bool {
+    evaluation.greedy.is_some() && evaluation.config != polystep_core::arithmetic::MIXTURE
+}
+
+fn entry(metrics: &Metrics, set: &TestSet) -> Option<Entry> {
+    let at = metrics.evaluations.iter().position(|e| TestSet::of(e) == *set && headline(e))?;
+    let cells = cells(metrics, &metrics.evaluations[at]);
+    let find =
+        |measure: Measure| cells.iter().find(|c| c.ours.is_some() && measure.is(c.column.name, &set.config)).cloned();
+    Some(Entry { evaluation: at, full_proof: find(Measure::FullProof), stepwise: find(Measure::Stepwise) })
+}
+
+/// A folder's name may hold a comma.
+fn quoted(text: &str) -> String {
+    if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
+}
+
+/// Whether ours is below the paper's number.
+pub fn is_lower(cell: &Cell) -> bool {
+    cell.difference().is_some_and(|d| d < 0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::errors::Errors;
+    use crate::interval::Proportion;
+    use crate::metrics::{Greedy, Right};
+    use crate::slices::Slices;
+
+    fn evaluation(config: &str, right: u64) -> Evaluation {
+        let share = |n| Proportion::new(n, 1000).unwrap();
+        let both = |n| Right { exact: share(n), symbolic: share(n + 1) };
+        let greedy = Greedy {
+            full_proof: both(right),
+            stepwise: both(990),
+            raw_exact: None,
+            malformed: share(0),
+            by_kind: [("add4".to_owned(), share(right))].into(),
+            errors: Errors::default(),
+            slices: Slices::default(),
+        };
+        Evaluation { config: config.into(), vars: 1, greedy: Some(greedy), ..Evaluation::default() }
+    }
+
+    fn metrics(config: &str, setting: &str, evaluations: Vec<Evaluation>) -> Metrics {
+        let [config, setting, granularity, notation] = [config, setting, "coarse", "prefix"].map(str::to_owned);
+        let keys = Keys { vars: 1, config, setting, granularity, notation, curriculum: String::new() };
+        Metrics { keys, evaluations, ..Metrics::default() }
+    }
+
+    /// The corner of the paper's table on coefficients: 95.3 and 33.4 trained on small, 96.6 and 93.6 on medium.
+    fn two() -> (Metrics, Metrics) {
+        let small = vec![evaluation("small_coeff", 980), evaluation("medium_coeff", 300)];
+        let medium = vec![evaluation("medium_coeff", 970)];
+        (metrics("small_coeff", "plain", small), metrics("medium_coeff", "plain", medium))
+    }
+
+    #[test]
+    fn ours_stand_beside_the_papers() {
+        let (small, medium) = two();
+        let matrix = Matrix::of(&[("a", Some(&small)), ("unfinished", None), ("b", Some(&medium))]).unwrap();
+        let sets: Vec<String> = matrix.tested.iter().map(TestSet::title).collect();
+        assert_eq!(sets, ["small_coeff, 1 var", "medium_coeff, 1 var"]);
+        assert_eq!(matrix.rows.iter().map(|r| (r.run, r.title())).collect::<Vec<_>>()[1].0, 2);
+        let cell = |row: usize, column: usize| {
+            let cell = matrix.rows[row].entries[column].as_ref()?.full_proof.as_ref()?;
+            Some((cell.ours?, cell.paper.as_ref()?.text, is_lower(cell)))
+        };
+        assert_eq!(cell(0, 0), Some((98.0, "95.3", false)));
+        assert_eq!(cell(0, 1), Some((30.0, "33.4", true)));
+        assert_eq!((cell(1, 0), cell(1, 1)), (None, Some((97.0, "93.6", false))));
+    }
+
+    #[test]
+    fn the_grid_marks_what_is_lower() {
+        let (small, medium) = two();
+        let grid = Matrix::of(&[("a", Some(&small)), ("b", Some(&medium))]).unwrap().grid(Measure::FullProof);
+        assert_eq!(grid[0], ["trained on", "small_coeff, 1 var", "medium_coeff, 1 var"]);
+        assert_eq!(grid[1], ["a: small_coeff, 1 var", "98.00 (95.3)", "30.00 ↓ (33.4)"]);
+        assert_eq!(grid[2], ["b: medium_coeff, 1 var", "–", "97.00 (93.6)"]);
+    }
+
+    #[test]
+    fn the_csv_joins_with_the_papers() {
+        let (small, medium) = two();
+        let csv = Matrix::of(&[("a", Some(&small)), ("b, again", Some(&medium))]).unwrap().csv();
+        let lines: Vec<&str> = csv.lines().collect();
+        let keys = "train_vars,test_vars,train_config,test_config,setting,granularity,notation";
+        assert!(lines[0].starts_with(keys) && include_str!("../../../paper/OODcoeff.csv").starts_with(keys));
+        let begin = "1,1,small_coeff,medium_coeff,plain,coarse,prefix,a,30.00,30.10,";
+        assert!(lines[2].starts_with(begin) && lines[2].ends_with(",69.05"), "{}", lines[2]);
+        assert!(lines[3].contains(",prefix,\"b, again\",97.00,"), "{}", lines[3]);
+        assert_eq!(lines.len(), 4);
+    }
+
+    #[test]
+    fn one_number_is_no_matrix() {
+        let (small, medium) = two();
+        assert!(Matrix::of(&[("b", Some(&medium))]).is_none());
+        assert!(Matrix::of(&[("a", Some(&small))]).is_some(), "two test sets");
+        assert!(Matrix::of(&[("b", Some(&medium)), ("c", Some(&medium))]).is_some(), "two runs");
+        assert!(Matrix::of(&[]).is_none());
+    }
+
+    #[test]
+    fn one_shot_models_have_one_number() {
+        let endpoint = metrics("small_coeff", "endpoint", vec![evaluation("small_coeff", 970), evaluation("x", 1)]);
+        let matrix = Matrix::of(&[("e", Some(&endpoint))]).unwrap();
+        assert_eq!(matrix.measures(), [Measure::FullProof]);
+        let probe = metrics("add4", "arithmetic", vec![evaluation("add4", 990), evaluation("arithmetic", 500)]);
+        let matrix = Matrix::of(&[("p", Some(&probe)), ("q", Some(&probe))]).unwrap();
+        assert_eq!(matrix.tested.len(), 1, "the mixture has no number of its own");
+        let cell = matrix.rows[0].entries[0].as_ref().unwrap().full_proof.clone().unwrap();
+        assert_eq!((cell.column.name, cell.ours, cell.paper.unwrap().text), ("add4_acc", Some(99.0), "99"));
+    }
+}
