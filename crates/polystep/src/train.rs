@@ -139,6 +139,9 @@ fn print(report: &TestReport) -> Result<()> {
     let percent = |s: &Share| format!("{:.1} % ({:.1} to {:.1})", 100.0 * s.share, 100.0 * s.lo, 100.0 * s.hi);
     say!("finished: {}", report.ended)?;
     if let Some(test) = &report.test {
+        if test.raw {
+            say!("  brackets as they stand; polystep eval evaluates them first")?;
+        }
         say!("  test, full proofs   {}", percent(&test.full_proof))?;
         say!("  test, steps         {}", percent(&test.stepwise))?;
         for (kind, share) in &test.by_kind {

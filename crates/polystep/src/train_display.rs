@@ -80,8 +80,9 @@ impl Drop for Display {
 fn validation(v: &ValidLine) -> String {
     let kinds: Vec<String> = v.by_kind.iter().map(|(kind, share)| format!("{kind} {:.1}", 100.0 * share)).collect();
     format!(
-        "step {}: valid full proofs {:.1} %, steps {:.2} % ({}), loss {:.4}{} ({} examples, {:.0} s)",
+        "step {}: valid{} full proofs {:.1} %, steps {:.2} % ({}), loss {:.4}{} ({} examples, {:.0} s)",
         v.step,
+        if v.raw { " (raw brackets)" } else { "" },
         100.0 * v.full_proof,
         100.0 * v.stepwise,
         kinds.join(", "),
@@ -133,6 +134,7 @@ mod tests {
             full_proof: 0.4975,
             stepwise: 0.4975,
             by_kind,
+            raw: false,
             loss: 0.81,
             best: true,
             seconds: 12.4,

@@ -45,6 +45,9 @@ pub struct ValidLine {
     /// The same by kind of step; logs of earlier versions have none.
     #[serde(default)]
     pub by_kind: BTreeMap<String, f64>,
+    /// Whether a calculator's brackets were compared as they stand, before evaluation.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub raw: bool,
     /// Mean loss over the target tokens.
     pub loss: f64,
     /// Whether no earlier validation was as good.
@@ -137,6 +140,7 @@ mod tests {
             full_proof: 0.5,
             stepwise: 0.75,
             by_kind: BTreeMap::from([("mulstep".into(), 0.6)]),
+            raw: false,
             loss: 0.1,
             best: true,
             seconds: 1.5,

@@ -1,8 +1,10 @@
 //! Teacher-forced exact match. With every earlier token right, greedy decoding sees what teacher forcing shows; so an example
-//! is exact under one if and only if it is under the other, and validation needs no decoding.
+//! is exact under one if and only if it is under the other, and validation needs no decoding. A calculator's answer may differ
+//! from the target and still evaluate to it; that is not visible here, so its scores are `raw`.
 
 use std::collections::BTreeMap;
 
+use polystep_core::token;
 use polystep_engine::{Batch, Executor, Limits, Scalars};
 
 use super::score::{Scores, Share};
@@ -70,6 +72,7 @@ impl EvalSet {
             by_kind: kinds.into_iter().map(|(k, (r, n))| (k.to_owned(), Share::new(r, n))).collect(),
             loss: right.loss,
             too_long: count(&mut right.steps.iter().map(|r| r.is_none())),
+            raw: self.steps.iter().any(|s| s.tgt.contains(&token::BRACKET)),
         })
     }
 

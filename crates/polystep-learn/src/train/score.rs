@@ -52,6 +52,9 @@ pub struct Scores {
     pub loss: f64,
     /// Steps longer than the model can take: wrong, not dropped.
     pub too_long: u64,
+    /// A calculator's brackets were compared as they stand, before evaluation: a lower bound of what `eval` counts.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub raw: bool,
 }
 
 /// The best validation so far: full proofs decide, then steps.
@@ -135,6 +138,7 @@ mod tests {
             by_kind: BTreeMap::new(),
             loss: 1.0,
             too_long: 0,
+            raw: false,
         };
         assert!(best.beaten_by(&scores(1, 10)) && best.beaten_by(&scores(0, 26)));
         assert!(!best.beaten_by(&scores(0, 25)));

@@ -284,8 +284,8 @@ impl<'a> Trainer<'a> {
         self.state.seconds = self.spent().seconds;
         let seconds = self.state.seconds;
         let by_kind = scores.by_kind.into_iter().map(|(kind, share)| (kind, share.share)).collect();
-        let line =
-            ValidLine { step, examples, full_proof, stepwise, by_kind, loss: scores.loss, best: better, seconds };
+        let (loss, raw) = (scores.loss, scores.raw);
+        let line = ValidLine { step, examples, full_proof, stepwise, by_kind, raw, loss, best: better, seconds };
         self.observer.event(&Event::Valid(&line));
         self.logs.write(&Line::Valid(line))?;
         self.pace.restart();
