@@ -1,5 +1,5 @@
-//! From a run to its numbers, as a person would: train a few steps, then `eval`, `report`, `export` and `prove --model`, for
-//! every setting. The model knows nothing; what is tested is that every column of its setting is there and adds up.
+//! From a run to its numbers, as a person would: train a few steps, then `eval`, `report`, `export` and `prove --model`. The
+//! model knows nothing; what is tested is that every column is there and adds up. Other settings are in `experiments.rs`.
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -28,12 +28,10 @@ impl Bench {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// A tiny model of some setting, trained for a few steps.
-    fn trained(&self, setting: &str) {
-        let toml = format!(
-            "[data]\nconfig = \"small_coeff\"\nsetting = \"{setting}\"\n[model]\nd = 64\nlayers = 1\nheads = 4\nffn = 64\n\
-             max_positions = 256\n[train]\nbatch = 4\nlr = 1e-3\nsteps = 3\nvalid_proofs = 2\n"
-        );
+    /// A tiny model, trained for a few steps.
+    fn trained(&self) {
+        let toml = "[data]\nconfig = \"small_coeff\"\n[model]\nd = 64\nlayers = 1\nheads = 4\nffn = 64\n\
+             max_positions = 256\n[train]\nbatch = 4\nlr = 1e-3\nsteps = 3\nvalid_proofs = 2\n";
         std::fs::write(self.path("tiny.toml"), toml).unwrap();
         self.ok(&["train", "tiny.toml", "--out", "run", "--device", "cpu", "--threads", "1"]);
     }
@@ -52,7 +50,7 @@ const QUICK: [&str; 6] = ["--proofs", "2", "--device", "cpu", "--threads", "2"];
 #[test]
 fn a_plain_run_gets_every_number_a_report_and_an_export() {
     let bench = Bench::new();
-    bench.trained("plain");
+    bench.trained();
     let before = bench.metrics();
     let table = bench.ok(&[&["eval", "run", "--on", "small_coeff:1,medium_coeff:2"][..], &QUICK].concat());
     assert!(table.contains("Full proof") && table.contains("98.9") | table.contains("95"), "{table}");
@@ -92,22 +90,6 @@ fn a_plain_run_gets_every_number_a_report_and_an_export() {
 }
 
 #[test]
-fn each_setting_has_its_own_columns() {
-    for setting in ["calculator", "annotated", "endpoint"] {
-        let bench = Bench::new();
-        bench.trained(setting);
-        bench.ok(&[&["eval", "run", "--no-beam"][..], &QUICK].concat());
-        let home = bench.metrics()["evaluations"][0].clone();
-        assert_eq!(home["greedy"]["raw_exact"].is_object(), setting == "calculator", "{setting}");
-        assert_eq!(home["recursive"].is_object(), setting != "endpoint", "{setting}");
-        assert!(home["beam"].is_null(), "{setting}");
-        let kinds = home["greedy"]["errors"]["kinds"].to_string();
-        assert_eq!(kinds.contains("markstep"), setting == "annotated", "{setting}: {kinds}");
-        bench.ok(&["report", "run"]);
-    }
-}
-
-#[test]
 fn what_is_missing_is_named() {
     let bench = Bench::new();
     let refused = |args: &[&str]| {
@@ -120,7 +102,7 @@ fn what_is_missing_is_named() {
     assert!(refused(&["report", "empty"]).contains("config.toml"));
     std::fs::write(bench.path("bad.jsonl"), "{\"proof\": 1}\n").unwrap();
     assert!(refused(&["eval", "--predictions", "bad.jsonl"]).contains("bad.jsonl"));
-    bench.trained("plain");
+    bench.trained();
     assert!(refused(&["eval", "run", "--on", "large"]).contains("--on large"));
     assert!(refused(&["eval", "run", "--on", "huge_coeff:1"]).contains("small_coeff"));
     std::fs::remove_file(bench.path("run/model.safetensors")).unwrap();

@@ -33,6 +33,22 @@ fn a_resolved_config_reads_back_as_itself() {
     }
 }
 
+/// Every experiment in `configs/` resolves, and its head names the command that runs it.
+#[test]
+fn every_config_that_is_shipped_can_be_run() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../configs");
+    let mut found = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        read(&text).unwrap_or_else(|e| panic!("{name}: {e}"));
+        assert!(text.contains(&format!("#   polystep train configs/{name} ")), "{name}");
+        found += 1;
+    }
+    assert!(found >= 9, "{found}");
+}
+
 #[test]
 fn the_recipe_supplies_what_is_not_given() {
     let config = read("[train]\nrecipe = \"paper\"\nclip = 2\n[data]\nconfig = \"large_coeff\"\n").unwrap();

@@ -1,0 +1,238 @@
+//! Every kind of experiment by the two commands that its TOML in `configs/` names: train a tiny model for a few steps, evaluate
+//! it, and look at the columns that only this kind has. The models know nothing; what is tested is what is counted, and where.
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// What makes any experiment small enough for a test.
+const TINY: [&str; 9] = [
+    "model.d=64",
+    "model.layers=1",
+    "model.heads=4",
+    "model.ffn=64",
+    "model.max_positions=256",
+    "train.batch=4",
+    "train.steps=3",
+    "train.valid_proofs=8",
+    "train.log_every=1",
+];
+
+const PROOFS: usize = 8;
+
+struct Bench {
+    folder: tempfile::TempDir,
+}
+
+impl Bench {
+    fn new() -> Self {
+        Bench { folder: tempfile::tempdir().unwrap() }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn run(&self, args: &[&str]) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_polystep")).current_dir(self.folder.path()).args(args).output().unwrap()
+    }
+
+    fn ok(&self, args: &[&str]) -> String {
+        let output = self.run(args);
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Trains an experiment of `configs/` in small.
+    fn train(&self, experiment: &str, out: &str, flags: &[&str]) -> String {
+        let toml = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../configs/{experiment}.toml"));
+        let tiny = TINY.iter().flat_map(|set| ["--set", set]);
+        let common = ["train", toml.to_str().unwrap(), "--out", out, "--device", "cpu", "--threads", "1"];
+        self.ok(&common.into_iter().chain(flags.iter().copied()).chain(tiny).collect::<Vec<_>>())
+    }
+
+    /// Evaluates the first proofs, greedily and recursively.
+    fn eval(&self, args: &[&str]) -> String {
+        let proofs = PROOFS.to_string();
+        let quick = ["--no-beam", "--proofs", &proofs, "--device", "cpu", "--threads", "2"];
+        self.ok(&["eval"].iter().chain(args).chain(&quick).copied().collect::<Vec<_>>())
+    }
+
+    fn metrics(&self, run: &str) -> Value {
+        serde_json::from_slice(&std::fs::read(self.path(run).join("metrics.json")).unwrap()).unwrap()
+    }
+
+    fn records(&self, path: &str) -> Vec<Value> {
+        let text = std::fs::read_to_string(self.path(path)).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// The last validation of a run's log.
+    fn validation(&self, run: &str) -> Value {
+        let log = self.records(&format!("{run}/metrics.jsonl"));
+        log.into_iter().rfind(|line| line["kind"] == "valid").unwrap()
+    }
+}
+
+/// A line of the printed table: its numbers, ours first and the paper's last.
+fn row<'a>(table: &'a str, column: &str) -> Vec<&'a str> {
+    let line = table.lines().find_map(|line| line.strip_prefix(column));
+    line.unwrap_or_else(|| panic!("no {column} in\n{table}")).split_whitespace().collect()
+}
+
+#[test]
+fn endpoint_models_are_counted_in_pairs() {
+    let bench = Bench::new();
+    bench.train("endpoint", "run", &[]);
+    let table = bench.eval(&["run"]);
+    assert_eq!(row(&table, "Endpoint: #EE"), ["12", "4800000"], "three batches of four pairs");
+    assert_eq!(row(&table, "Endpoint: Accuracy").last(), Some(&"83.73"));
+    assert!(!table.contains("Greedy: ") && !table.contains("recursive"), "{table}");
+    let metrics = bench.metrics("run");
+    assert_eq!((metrics["examples"].as_u64(), metrics["proofs"].as_u64()), (Some(12), Some(16_384)));
+    let home = &metrics["evaluations"][0];
+    assert_eq!(home["greedy"]["full_proof"]["exact"]["of"], PROOFS);
+    assert_eq!(home["greedy"]["full_proof"], home["greedy"]["stepwise"], "a pair is a proof and a step");
+    assert!(home["recursive"].is_null());
+    let pairs = bench.records("run/predictions/large_coeff-1/greedy.jsonl");
+    assert!(pairs.iter().all(|p| p["kind"] == "endpoint" && p["step"] == 0) && pairs.len() == PROOFS);
+    assert_eq!(bench.validation("run")["by_kind"].as_object().unwrap().keys().collect::<Vec<_>>(), ["endpoint"]);
+}
+
+#[test]
+fn annotated_proofs_alternate_and_have_mark_errors() {
+    let bench = Bench::new();
+    bench.train("annotated", "run", &[]);
+    let table = bench.eval(&["run"]);
+    assert_eq!(row(&table, "First error: mark").last(), Some(&"2.54"));
+    assert_eq!(row(&table, "All errors: mark").last(), Some(&"2.25"));
+    let mut proofs: BTreeMap<String, Vec<bool>> = BTreeMap::new();
+    for p in bench.records("run/predictions/large_coeff-1/greedy.jsonl") {
+        proofs.entry(p["proof"].to_string()).or_default().push(p["kind"] == "markstep");
+    }
+    assert_eq!(proofs.len(), PROOFS);
+    for (proof, marks) in &proofs {
+        assert!(marks.len() % 2 == 1 && marks.iter().enumerate().all(|(i, mark)| *mark == (i % 2 == 0)), "{proof}");
+    }
+    let home = &bench.metrics("run")["evaluations"][0];
+    let marks = proofs.values().flatten().filter(|mark| **mark).count();
+    assert_eq!(home["greedy"]["by_kind"]["markstep"]["of"], marks);
+    let kinds = home["greedy"]["errors"]["kinds"].as_array().unwrap();
+    let mark = kinds.iter().find(|k| k["kind"] == "markstep").unwrap();
+    assert_eq!(mark["rate"]["of"], marks);
+    assert_eq!(home["recursive"]["recursive_exact"]["of"], PROOFS);
+}
+
+#[test]
+fn a_calculator_is_scored_after_evaluation_and_before() {
+    let bench = Bench::new();
+    let said = bench.train("calculator", "run", &[]);
+    assert!(said.contains("brackets as they stand"), "{said}");
+    assert_eq!(bench.validation("run")["raw"], true);
+    let table = bench.eval(&["run"]);
+    assert_eq!(row(&table, "Greedy: Full proof").last(), Some(&"95.7"));
+    assert!(table.contains("brackets right before evaluation"), "{table}");
+    let greedy = &bench.metrics("run")["evaluations"][0]["greedy"];
+    let (exact, raw) = (&greedy["stepwise"]["exact"], &greedy["raw_exact"]);
+    assert_eq!(exact["of"], raw["of"]);
+    assert!(exact["count"].as_u64() >= raw["count"].as_u64());
+
+    // An answer that evaluates to the target is right, though its brackets are not the target's.
+    let path = bench.path("run/predictions/large_coeff-1/greedy.jsonl");
+    let mut records = bench.records("run/predictions/large_coeff-1/greedy.jsonl");
+    let step = records.iter_mut().find(|p| p["target"].as_str().unwrap().contains('[')).unwrap();
+    let swapped = {
+        let target = step["target"].as_str().unwrap();
+        let (open, close) = (target.find('[').unwrap(), target.find(']').unwrap());
+        format!("{}[1*{}{}", &target[..open], &target[open + 1..close], &target[close..])
+    };
+    step["beams"] = serde_json::json!([{ "output": swapped, "logprob": -1.0 }]);
+    std::fs::write(&path, records.iter().map(|r| format!("{r}\n")).collect::<String>()).unwrap();
+    let file = path.to_str().unwrap();
+    let again: Value =
+        serde_json::from_str(&bench.ok(&["eval", "--predictions", file, "--setting", "calculator", "--json"])).unwrap();
+    let again = &again["evaluations"][0]["greedy"];
+    assert_eq!(again["stepwise"]["exact"]["count"].as_u64(), Some(exact["count"].as_u64().unwrap() + 1));
+    assert_eq!(again["raw_exact"]["count"], raw["count"]);
+
+    // The brackets are evaluated in the loop: no state of a right proof holds one.
+    for proof in bench.records("run/predictions/large_coeff-1/recursive.jsonl") {
+        let expected = proof["expected"].as_array().unwrap();
+        assert!(expected.iter().all(|state| !state.as_str().unwrap().contains('[')), "{proof}");
+    }
+}
+
+#[test]
+fn out_of_distribution_is_a_matrix() {
+    let bench = Bench::new();
+    for config in ["small_coeff", "large_coeff"] {
+        bench.train("ood", config, &["--config", config]);
+    }
+    let sets = "small_coeff:1,large_coeff:1,small_coeff:2";
+    let table = bench.eval(&["small_coeff", "large_coeff", "--on", sets]);
+    let matrix = table.split("trained x tested, full proof").nth(1).unwrap_or_else(|| panic!("{table}"));
+    for text in ["small_coeff, 2 var", "0.00 ↓ (31)", "0.00 ↓ (95.8)", "trained x tested, stepwise", "(68.02)"] {
+        assert!(matrix.contains(text), "{text} is not in\n{matrix}");
+    }
+
+    let before = bench.metrics("small_coeff");
+    let json = bench.ok(&["eval", "small_coeff", "large_coeff", "--matrix", "--json"]);
+    let found: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(found["tested"].as_array().unwrap().len(), 3);
+    for (row, config) in ["small_coeff", "large_coeff"].iter().enumerate() {
+        assert_eq!(found["rows"][row]["trained"]["config"], *config);
+        for column in 0..3 {
+            let cell = &found["rows"][row]["entries"][column];
+            assert!(cell["full_proof"]["ours"].is_number() && cell["stepwise"]["ours"].is_number(), "{cell}");
+        }
+    }
+    assert_eq!(found["rows"][0]["entries"][1]["full_proof"]["paper"]["table"], "OODcoeff");
+    assert_eq!(bench.metrics("small_coeff"), before, "--matrix decodes nothing");
+
+    bench.ok(&["report", "small_coeff", "large_coeff", "--out", "ood.html"]);
+    let csv = std::fs::read_to_string(bench.path("ood.csv")).unwrap();
+    assert_eq!(csv.lines().count(), 1 + 2 * 3, "{csv}");
+    assert!(std::fs::read_to_string(bench.path("ood.html")).unwrap().contains("id=\"matrix\""));
+
+    let refused = |args: &[&str]| {
+        let output = bench.run(args);
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    assert!(refused(&["eval", "nowhere", "--matrix"]).contains("nowhere has not been evaluated"));
+    assert!(refused(&["eval", "small_coeff", "--matrix", "--on", sets]).contains("--matrix"));
+}
+
+#[test]
+fn arithmetic_is_measured_by_kind() {
+    let bench = Bench::new();
+    let said = bench.train("arithmetic", "run", &[]);
+    let kinds = ["add4", "add9", "mul4", "mul9"];
+    for kind in kinds {
+        assert!(said.contains(kind), "{said}");
+    }
+    let curve = &bench.validation("run")["by_kind"];
+    assert_eq!(curve.as_object().unwrap().keys().collect::<Vec<_>>(), kinds);
+    let table = bench.eval(&["run"]);
+    assert_eq!(row(&table, "Arithmetic: 4-digit sums").last(), Some(&"99"));
+    assert_eq!(row(&table, "Arithmetic: 9-digit products").last(), Some(&"<1"));
+    assert_eq!(row(&table, "Training: #Train"), ["12", "2000000"]);
+    assert!(!table.contains("Full proof") && !table.contains("recursive"), "{table}");
+    let by_kind = bench.metrics("run")["evaluations"][0]["greedy"]["by_kind"].clone();
+    for kind in kinds {
+        assert_eq!(by_kind[kind]["of"], PROOFS / 4, "{by_kind}");
+    }
+    // One kind alone, as a test set and as a task.
+    let table = bench.eval(&["run", "--on", "mul9,add4"]);
+    assert!(table.contains("tested on mul9") && table.contains("trained x tested"), "{table}");
+    bench.train("arithmetic", "sums", &["--config", "add4", "--notation", "prefix"]);
+    bench.eval(&["sums"]);
+    let only = bench.metrics("sums")["evaluations"][0]["greedy"]["by_kind"].clone();
+    assert_eq!(only.as_object().unwrap().keys().collect::<Vec<_>>(), ["add4"]);
+    bench.ok(&["report", "run", "sums", "--out", "both.html"]);
+    let page = std::fs::read_to_string(bench.path("both.html")).unwrap();
+    assert!(page.contains("Accuracy by kind, validation") && page.contains("9-digit products right"));
+    let refused = bench.run(&["prove", "(2)*(3)+(4)", "--model", "run"]);
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+}
