@@ -99,8 +99,9 @@ pub struct Row {
 impl Row {
     /// `ood-small: small_coeff, 1 var`
     pub fn title(&self) -> String {
-        let Keys { config, vars, .. } = &self.trained;
-        format!("{}: {config}, {vars} var", self.name)
+        let Keys { config, vars, also, .. } = &self.trained;
+        let more = if also.is_empty() { String::new() } else { format!(" and {} more", also.len()) };
+        format!("{}: {config}, {vars} var{more}", self.name)
     }
 }
 
@@ -235,7 +236,7 @@ mod tests {
 
     fn metrics(config: &str, setting: &str, evaluations: Vec<Evaluation>) -> Metrics {
         let [config, setting, granularity, notation] = [config, setting, "coarse", "prefix"].map(str::to_owned);
-        let keys = Keys { vars: 1, config, setting, granularity, notation, curriculum: String::new() };
+        let keys = Keys { vars: 1, config, setting, granularity, notation, ..Keys::default() };
         Metrics { keys, evaluations, ..Metrics::default() }
     }
 
