@@ -42,11 +42,16 @@ fn every_config_that_is_shipped_can_be_run() {
         let path = entry.unwrap().path();
         let text = std::fs::read_to_string(&path).unwrap();
         let name = path.file_name().unwrap().to_str().unwrap();
-        read(&text).unwrap_or_else(|e| panic!("{name}: {e}"));
-        assert!(text.contains(&format!("#   polystep train configs/{name} ")), "{name}");
+        let command = if text.contains("\n[grid]") {
+            crate::sweep::Sweep::from_toml(&text).map(|_| "sweep")
+        } else {
+            read(&text).map(|_| "train")
+        };
+        let command = command.unwrap_or_else(|e| panic!("{name}: {e}"));
+        assert!(text.contains(&format!("#   polystep {command} configs/{name}")), "{name}");
         found += 1;
     }
-    assert!(found >= 9, "{found}");
+    assert!(found >= 12, "{found}");
 }
 
 #[test]

@@ -73,7 +73,17 @@ mod tests {
 
     fn line(examples: u64, full_proof: f64, stepwise: f64) -> ValidLine {
         let by_kind = Default::default();
-        ValidLine { step: examples / 10, examples, full_proof, stepwise, by_kind, loss: 1.0, best: false, seconds: 1.0 }
+        ValidLine {
+            step: examples / 10,
+            examples,
+            full_proof,
+            stepwise,
+            by_kind,
+            raw: false,
+            loss: 1.0,
+            best: false,
+            seconds: 1.0,
+        }
     }
 
     fn curve(points: &[(u64, f64, f64)]) -> Curve {
