@@ -11,6 +11,7 @@ use safetensors::Dtype;
 use serde::{Deserialize, Serialize};
 
 use crate::LearnError;
+use crate::curriculum::Course;
 use crate::feed::{Counts, Position};
 use crate::tensors::{Metadata, Tensor, TensorFile, floats, save};
 use crate::train::{Best, Window};
@@ -38,6 +39,9 @@ pub struct State {
     pub window: Window,
     /// The largest batch, on which the cutting of batches depends.
     pub limits: SavedLimits,
+    /// Where its curriculum stands, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub course: Option<Course>,
 }
 
 /// [`Limits`] as they are written.
@@ -206,6 +210,7 @@ mod tests {
             validated: 32,
             window: Window::default(),
             limits: SavedLimits { sequences: 32, src_tokens: 4000, tgt_tokens: 3000 },
+            course: None,
         };
         let numbers = |k: f32| (0..100).map(|i| k * i as f32).collect();
         Checkpoint { state, params: numbers(0.1), first: numbers(1e-20), second: numbers(1e20) }

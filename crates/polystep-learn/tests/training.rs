@@ -77,6 +77,7 @@ fn timeless(folder: &Path) -> Vec<Line> {
         match line {
             Line::Train(line) => line.seconds = 0.0,
             Line::Valid(line) => line.seconds = 0.0,
+            Line::Curriculum(line) => line.seconds = 0.0,
         }
     }
     lines
@@ -121,6 +122,49 @@ fn a_resumed_run_repeats_an_unbroken_one_bit_for_bit() {
     );
     assert!(unbroken.test.is_some());
     assert_eq!((unbroken.test, unbroken.valid), (resumed.test, resumed.valid));
+}
+
+/// A checkpoint may lie inside a round, at its end, or where none of the log's lines ends.
+#[test]
+fn a_curriculum_goes_on_in_the_middle_of_a_round() {
+    let folders = tempfile::tempdir().unwrap();
+    let plan = plan(&[("curriculum.name", "C"), ("curriculum.n_batches", "4"), ("train.checkpoint_steps", "1")]);
+    let whole = folders.path().join("whole");
+    let unbroken = finish(&plan, &whole);
+    let mut a = checkpoint(&plan, &whole);
+    a.state.seconds = 0.0;
+    let course = a.state.course.as_ref().unwrap();
+    assert_eq!((a.state.step, course.round, course.used, course.examined), (30, 7, 16, 28));
+    assert_eq!(course.seen.iter().sum::<u64>(), 240);
+    for stop in [14, 16] {
+        let broken = folders.path().join(format!("broken at {stop}"));
+        stop_at(&plan, &broken, stop);
+        let resumed = finish(&plan, &broken);
+        let mut b = checkpoint(&plan, &broken);
+        b.state.seconds = 0.0;
+        assert_eq!(a, b);
+        assert_eq!(timeless(&whole), timeless(&broken));
+        assert_eq!((&unbroken.test, unbroken.rejected), (&resumed.test, resumed.rejected));
+    }
+    // One line in each window of four steps, and a round is four steps.
+    let lines: Vec<_> = timeless(&whole)
+        .into_iter()
+        .filter_map(|line| if let Line::Curriculum(line) = line { Some(line) } else { None })
+        .collect();
+    assert_eq!(lines.iter().map(|l| l.step).collect::<Vec<_>>(), [4, 8, 12, 16, 20, 24, 28]);
+    let last = lines.last().unwrap();
+    assert_eq!(last.tasks.iter().map(|t| t.task.as_str()).collect::<Vec<_>>(), ["add", "mul3", "mixed"]);
+    assert_eq!(last.tasks.iter().map(|t| t.examples).sum::<u64>(), last.examples);
+    assert!((last.tasks.iter().map(|t| t.share).sum::<f64>() - 1.0).abs() < 1e-12);
+}
+
+#[test]
+fn a_checkpoint_of_another_curriculum_is_refused() {
+    let folders = tempfile::tempdir().unwrap();
+    let path = folders.path().join("run");
+    finish(&plan(&[("train.steps", "2"), ("curriculum.name", "C")]), &path);
+    let error = train(&plan(&[("curriculum.name", "C2")]), &path, &mut (), &AtomicBool::new(false)).unwrap_err();
+    assert!(error.to_string().contains("belongs to another run: it was trained by another curriculum"), "{error}");
 }
 
 #[test]

@@ -71,9 +71,31 @@ pub enum LogLine {
         #[serde(default)]
         loss: Option<f64>,
     },
+    /// How the tasks of a curriculum stand.
+    Curriculum {
+        /// Examples seen so far.
+        examples: f64,
+        /// In the order of the graph.
+        tasks: Vec<TaskPoint>,
+    },
     /// Something newer.
     #[serde(other)]
     Other,
+}
+
+/// A task of a curriculum at one moment.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+pub struct TaskPoint {
+    /// Its name.
+    pub task: String,
+    /// The tasks that are learned directly before it.
+    pub after: Vec<String>,
+    /// Share of its exam that is right.
+    pub accuracy: f64,
+    /// The mastering rate.
+    pub mastering: f64,
+    /// Examples of it that were trained on so far.
+    pub examples: f64,
 }
 
 /// What there is of a run.
@@ -199,7 +221,7 @@ pub fn keys_of_config(config: &toml::Table) -> Keys {
     let data = config.get("data").and_then(toml::Value::as_table);
     let text = |key: &str| data.and_then(|d| d.get(key)).and_then(toml::Value::as_str).unwrap_or_default().to_owned();
     let vars = data.and_then(|d| d.get("vars")).and_then(toml::Value::as_integer).unwrap_or(1);
-    Keys {
+    let mut keys = Keys {
         vars: u32::try_from(vars).unwrap_or(0),
         config: text("config"),
         setting: text("setting"),
@@ -207,7 +229,15 @@ pub fn keys_of_config(config: &toml::Table) -> Keys {
         notation: text("notation"),
         curriculum: String::new(),
         also: data.and_then(|d| d.get("also")).and_then(|also| also.clone().try_into().ok()).unwrap_or_default(),
+    };
+    if let Some(curriculum) = config.get("curriculum").and_then(toml::Value::as_table) {
+        // A graph of one's own has no name.
+        keys.curriculum = curriculum.get("name").and_then(toml::Value::as_str).unwrap_or("own").to_owned();
+        if keys.setting == "plain" {
+            keys.setting = "curriculum".to_owned();
+        }
     }
+    keys
 }
 
 #[cfg(test)]
@@ -233,6 +263,29 @@ mod tests {
         assert_eq!(run.keys().title(), "2 variables · small_coeff · calculator · fine · prefix");
         assert_eq!((run.scoring().setting, run.scoring().notation), (Setting::Calculator, Notation::Prefix));
         assert_eq!(run.granularity(), Granularity::FINE);
+    }
+
+    /// The paper's rows of curricula are of a setting of their own; its proofs are plain ones.
+    #[test]
+    fn a_curriculum_is_a_key() {
+        let folder = tempfile::tempdir().unwrap();
+        let keys = |setting: &str, curriculum: &str| {
+            let data = format!("config = \"no_backtrack\"\nvars = 1\nsetting = \"{setting}\"\nnotation = \"infix\"");
+            let text = format!("[data]\n{data}\ngranularity = \"coarse\"\n[curriculum]\n{curriculum}\n");
+            fs::write(folder.path().join("config.toml"), text).unwrap();
+            let run = RunFolder::open(folder.path()).unwrap();
+            (run.keys(), run.scoring().setting)
+        };
+        let (c2, setting) = keys("plain", "name = \"C2\"");
+        assert_eq!(
+            (c2.title().as_str(), setting),
+            ("1 variable · no_backtrack · curriculum · coarse · infix · C2", Setting::Plain)
+        );
+        let printed = crate::paper::lookup(&c2);
+        assert!(printed.iter().any(|p| p.column == "full_proof_acc" && p.value == 86.44), "{printed:?}");
+        assert_eq!(keys("plain", "tasks = [\"add\"]").0.curriculum, "own");
+        let (annotated, setting) = keys("annotated", "name = \"C\"");
+        assert_eq!((annotated.setting.as_str(), setting), ("annotated", Setting::Annotated));
     }
 
     #[test]

@@ -254,6 +254,49 @@ fn training_alone_is_reported() {
     assert!(again.contains("\"steps\":10"));
 }
 
+/// Three looks at C: first add, then mul3, then mixed gets the larger part of the examples.
+#[test]
+fn a_curriculum_has_its_section() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run");
+    Fake::default().write(&path);
+    assert!(!page_of(&path).contains("<h2>Curriculum</h2>"));
+    let task = |task: &str, after: &[&str], accuracy: f64, examples: u64| {
+        serde_json::json!({"task": task, "after": after, "accuracy": accuracy, "mastering": accuracy, "progress": 0.0,
+            "attention": 0.1, "share": 0.9, "examples": examples})
+    };
+    let look = |step: u64, add: (f64, u64), mul3: (f64, u64), mixed: (f64, u64)| {
+        let tasks = [
+            task("add", &[], add.0, add.1),
+            task("mul3", &["add"], mul3.0, mul3.1),
+            task("mixed", &["mul3", "add"], mixed.0, mixed.1),
+        ];
+        serde_json::json!({"kind": "curriculum", "step": step, "examples": 10 * step, "tasks": tasks, "seconds": 1.0})
+            .to_string()
+            + "\n"
+    };
+    let looks = look(100, (0.5, 900), (0.1, 50), (0.0, 50))
+        + &look(200, (0.9, 1000), (0.5, 900), (0.1, 100))
+        + &look(300, (1.0, 1000), (0.75, 1000), (0.25, 1000));
+    fs::write(path.join("metrics.jsonl"), looks).unwrap();
+    let page = page_of(&path);
+    needs_nothing(&page);
+    for text in [
+        "<h2>Curriculum</h2>",
+        "The tasks add, mul3, mixed; add before mul3, mul3 before mixed, add before mixed.",
+        "<title>mul3: 75 % mastered</title>",
+        "over the whole run add 33 %, mul3 33 %, mixed 33 %",
+        "at the end add 100 %, mul3 75 %, mixed 25 %",
+    ] {
+        assert!(page.contains(text), "{text}");
+    }
+    // Two edges to the next column and one that passes a box; three bands of shares.
+    assert_eq!((page.matches("class=\"edge\"").count(), page.matches("class=\"band s").count()), (3, 3));
+    assert!(!page.contains("NaN"));
+    let markdown = report::markdown(&[RunFolder::open(&path).unwrap()]);
+    assert!(markdown.contains("| mixed | mul3, add | 25.0 | 25.0 | 1000 | 33.3 % |"), "{markdown}");
+}
+
 #[test]
 fn text_from_a_model_is_never_markup() {
     let folder = tempfile::tempdir().unwrap();

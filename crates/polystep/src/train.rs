@@ -21,6 +21,7 @@ Examples:
   polystep train configs/fast.toml --out runs/fast
   polystep train --recipe fast --config large_coeff --vars 1 --minutes 3 --out runs/large
   polystep train --recipe paper --config small_coeff --set model.layers=6 --set train.batch=64
+  polystep train --recipe fast --config no_backtrack --curriculum C2 --out runs/c2
   polystep train --resume --out runs/fast";
 
 /// Flags of `polystep train`.
@@ -58,6 +59,9 @@ pub struct Args {
     /// infix or prefix
     #[arg(long)]
     notation: Option<Notation>,
+    /// Learn by a curriculum of the paper: C, C2 or C4; a [curriculum] table describes others
+    #[arg(long, value_name = "NAME")]
+    curriculum: Option<String>,
     /// Size of the model: S or L
     #[arg(long)]
     size: Option<String>,
@@ -172,6 +176,7 @@ impl Args {
             ("data.granularity", self.granularity.map(text)),
             ("data.notation", self.notation.map(text)),
             ("data.seed", self.seed.map(|v| v.to_string())),
+            ("curriculum.name", self.curriculum.as_ref().map(text)),
             ("model.size", self.size.as_ref().map(text)),
             ("train.examples", self.examples.map(|v| v.to_string())),
             ("train.steps", self.max_steps.map(|v| v.to_string())),
@@ -237,7 +242,8 @@ fn default_folder(config: &RunConfig) -> PathBuf {
     let d = &config.data;
     let also = if d.also.is_empty() { String::new() } else { format!("-and{}more", d.also.len()) };
     let task = format!("{}-{}var{also}-{}-{}-{}", d.config, d.vars, d.setting, d.granularity, d.notation);
-    let name = format!("{task}-{}-seed{}", config.train.recipe, d.seed);
+    let curriculum = config.curriculum.as_ref().map(|c| format!("-{}", c.name.as_deref().unwrap_or("own")));
+    let name = format!("{task}{}-{}-seed{}", curriculum.unwrap_or_default(), config.train.recipe, d.seed);
     Path::new("runs").join(name.replace(['/', '=', ','], "-"))
 }
 

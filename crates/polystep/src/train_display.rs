@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use polystep_learn::log::{Event, Observer, ValidLine};
+use polystep_learn::log::{CurriculumLine, Event, Observer, TaskLine, ValidLine};
 use polystep_learn::train::Progress;
 
 use crate::device::peak;
@@ -17,6 +17,8 @@ pub struct Display {
     bar: Option<ProgressBar>,
     peak: Option<f64>,
     said: Option<Instant>,
+    /// How the tasks of a curriculum stood, last time.
+    tasks: Option<String>,
 }
 
 impl Display {
@@ -26,7 +28,7 @@ impl Display {
             let style = ProgressStyle::with_template("{bar:24} {percent:>3} %  {msg}");
             ProgressBar::new(1000).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
         });
-        Display { bar, peak: None, said: None }
+        Display { bar, peak: None, said: None, tasks: None }
     }
 
     fn say(&self, line: &str) {
@@ -62,7 +64,13 @@ impl Observer for Display {
                 self.say(&format!("{:.2}M parameters on {device}{from}", *parameters as f64 / 1e6));
             }
             Event::Progress(p) => self.progress(p),
-            Event::Valid(v) => self.say(&validation(v)),
+            Event::Valid(v) => {
+                self.say(&validation(v));
+                if let Some(tasks) = &self.tasks {
+                    self.say(tasks);
+                }
+            }
+            Event::Curriculum(line) => self.tasks = Some(tasks(line)),
             Event::Saved { step, path } => self.say(&format!("step {step}: saved {}", path.display())),
             Event::Train(_) | Event::Finished(_) => {}
         }
@@ -108,6 +116,13 @@ fn describe(p: &Progress, peak: Option<f64>) -> String {
         line += &format!("  {}:{:02}:{:02} left", left / 3600, left / 60 % 60, left % 60);
     }
     line
+}
+
+/// Exams and shares of a curriculum's tasks.
+fn tasks(line: &CurriculumLine) -> String {
+    let task = |t: &TaskLine| format!("{} {:.0} % right ({:.0} %)", t.task, 100.0 * t.accuracy, 100.0 * t.share);
+    let all: Vec<String> = line.tasks.iter().map(task).collect();
+    format!("  tasks at step {}, in brackets their next shares: {}", line.step, all.join(", "))
 }
 
 /// 1234567 as `1.23M`.

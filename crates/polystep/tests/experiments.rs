@@ -236,3 +236,41 @@ fn arithmetic_is_measured_by_kind() {
     let refused = bench.run(&["prove", "(2)*(3)+(4)", "--model", "run"]);
     assert_eq!(refused.status.code(), Some(2), "{refused:?}");
 }
+
+#[test]
+fn a_curriculum_has_its_lines_its_keys_and_its_section() {
+    let bench = Bench::new();
+    let rounds = ["--set", "curriculum.n_batches=1"];
+    bench.train("curriculum-c2", "run", &rounds);
+    let mut looks = bench.records("run/metrics.jsonl");
+    looks.retain(|line| line["kind"] == "curriculum");
+    assert_eq!(looks.iter().map(|l| l["step"].as_u64().unwrap()).collect::<Vec<_>>(), [1, 2, 3]);
+    let tasks = looks[2]["tasks"].as_array().unwrap();
+    assert_eq!(tasks.iter().map(|t| t["task"].as_str().unwrap()).collect::<Vec<_>>(), ["add", "mul2", "mul3", "mixed"]);
+    assert_eq!(tasks[3]["after"], serde_json::json!(["mul3", "add"]));
+    assert_eq!(tasks.iter().map(|t| t["examples"].as_u64().unwrap()).sum::<u64>(), 12, "exams are not counted");
+
+    let table = bench.eval(&["run"]);
+    assert!(table.contains("1 variable · no_backtrack · curriculum · coarse · infix · C2"), "{table}");
+    assert_eq!(row(&table, "Training: #Train"), ["12", "4800000"]);
+    assert_eq!(row(&table, "Greedy: Full proof").last(), Some(&"86.44"));
+    let metrics = bench.metrics("run");
+    assert_eq!((&metrics["keys"]["setting"], &metrics["keys"]["curriculum"]), (&"curriculum".into(), &"C2".into()));
+    assert_eq!(metrics["evaluations"][0]["recursive"]["recursive_exact"]["of"], PROOFS, "its proofs are plain ones");
+
+    // A graph of one's own has no row in the paper.
+    bench.train("curriculum-own", "own", &rounds);
+    assert!(bench.eval(&["own"]).contains("medium_coeff · curriculum · coarse · infix · own"));
+
+    bench.ok(&["report", "run"]);
+    let read = |name: &str| std::fs::read_to_string(bench.path(name)).unwrap();
+    let page = read("run/report.html");
+    assert!(page.contains("<h2>Curriculum</h2>") && page.contains("class=\"band s3\"") && !page.contains("NaN"));
+    assert!(read("run/report.md").contains("| mixed | mul3, add |"), "{}", read("run/report.md"));
+    for (curriculum, tasks) in [("curriculum-c", 3), ("curriculum-c4", 5)] {
+        bench.train(curriculum, curriculum, &rounds);
+        let looks = bench.records(&format!("{curriculum}/metrics.jsonl"));
+        let look = looks.iter().rfind(|line| line["kind"] == "curriculum").unwrap();
+        assert_eq!(look["tasks"].as_array().unwrap().len(), tasks);
+    }
+}

@@ -113,6 +113,8 @@ fn a_signal_saves_first_and_exits_130() {
     assert_eq!(output.status.code(), Some(130), "{output:?}");
     let said = String::from_utf8(output.stdout).unwrap();
     assert!(said.contains("continue with: polystep train --resume --out run"), "{said}");
+    let other = bench.refused(&["--resume", "--out", "run", "--curriculum", "C"]);
+    assert!(other.contains("a resumed run cannot change curriculum.name"), "{other}");
     // Another budget is the one thing that a resumed run may change.
     let output = bench.run(&["--resume", "--out", "run", "--max-steps", "8"]);
     assert!(output.status.success(), "{output:?}");
@@ -129,6 +131,10 @@ fn what_is_wrong_is_one_sentence_with_its_place() {
     assert!(bench.refused(&["missing.toml"]).starts_with("error: cannot read missing.toml"));
     assert!(bench.refused(&["--set", "model.heads=3"]).contains("model.heads = 3 does not divide model.d = 256"));
     assert!(bench.refused(&["--config", "huge"]).contains("the configurations are small_coeff"));
+    assert!(bench.refused(&["--curriculum", "C3"]).contains("curriculum.name = \"C3\" is unknown: C, C2 or C4"));
+    let circle = ["--set", "curriculum.tasks=[\"add\",\"mixed\"]", "--set"];
+    let edges = "curriculum.edges=[[\"add\",\"mixed\"],[\"mixed\",\"add\"]]";
+    assert!(bench.refused(&[&circle[..], &[edges]].concat()).contains("the edge mixed -> add closes a circle"));
     assert!(bench.refused(&["--resume", "--out", "nothing"]).contains("holds no run"));
     assert!(bench.refused(&["tiny.toml", "--set", "train.precision=bf16"]).contains("needs --device cuda"));
     // Nothing was left behind by all this.

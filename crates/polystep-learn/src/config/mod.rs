@@ -3,9 +3,11 @@
 //! A TOML is read twice: once on its own, so that an error can point at its place, and once laid over the recipe's own
 //! TOML, together with `--set` overrides. So every default stands in [`recipe`] alone, also those that depend on other keys.
 
+mod curriculum;
 mod recipe;
 mod tables;
 
+pub use curriculum::CurriculumTable;
 pub use tables::{ActivationName, DataTable, ModelTable, NormName, Precision, Recipe, Schedule, Select, TrainTable};
 
 use std::ops::Range;
@@ -15,6 +17,7 @@ use polystep_engine::{Activation, NormOrder};
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
+use crate::curriculum::{Graph, Settings};
 use crate::model::{ModelConfig, Optimiser};
 
 /// Everything that decides what a run computes.
@@ -33,6 +36,9 @@ pub struct RunConfig {
     /// A space of one's own; `data.config` is then its key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub space: Option<SpaceTable>,
+    /// In which order its sub-tasks are learned, if they are learned apart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub curriculum: Option<CurriculumTable>,
 }
 
 /// What a person wrote wrongly.
@@ -160,9 +166,30 @@ impl RunConfig {
         Ok(tasks)
     }
 
+    /// The graph of the curriculum, its constants, and the task behind each of its names; none if there is none.
+    pub fn curriculum(&self) -> Result<Option<(Graph, Settings, Vec<Task>)>, ConfigError> {
+        let Some(table) = &self.curriculum else { return Ok(None) };
+        let target = self.task()?;
+        if self.data.setting == Setting::Arithmetic {
+            return Err(ConfigError::new("[curriculum]: the arithmetic probe has no sub-tasks; leave it out"));
+        }
+        if !self.data.also.is_empty() {
+            return Err(ConfigError::new("[curriculum] leads to one space: leave out data.also"));
+        }
+        if self.space.is_none() && self.data.config.contains('/') {
+            let why =
+                format!("data.config = \"{}\" is a sub-task: a curriculum leads to a whole one", self.data.config);
+            return Err(ConfigError::new(why));
+        }
+        let (graph, spaces) = table.resolve(&target.space)?;
+        let tasks = spaces.into_iter().map(|space| Task { space, ..target.clone() }).collect();
+        Ok(Some((graph, table.settings(), tasks)))
+    }
+
     /// One sentence on what cannot be run, if anything.
     fn check(&self) -> Result<(), ConfigError> {
         self.tasks()?;
+        self.curriculum()?;
         self.model().check().map_err(ConfigError::new)?;
         let t = &self.train;
         let refuse = |wrong: bool, why: &str| if wrong { Err(ConfigError::new(why)) } else { Ok(()) };
@@ -207,12 +234,12 @@ fn base(given: &Table) -> Result<RunConfig, ConfigError> {
     if has(given, "model", "d") {
         model.ffn = 4 * peek.model.d;
     }
-    let mut train = TrainTable::of(peek.train.recipe, &data);
+    let mut train = TrainTable::of(peek.train.recipe, &data, peek.curriculum.as_ref());
     if ["examples", "steps", "minutes"].iter().any(|key| has(given, "train", key)) {
         train.examples = None;
     }
     let budget = train.examples;
-    let under = RunConfig { data: data.clone(), model, train, space: None };
+    let under = RunConfig { data: data.clone(), model, train, space: None, curriculum: None };
     let mut table = Table::try_from(&under).map_err(|e| loud(&e.to_string()))?;
     overlay(&mut table, given.clone());
     let mut config: RunConfig = Value::Table(table).try_into().map_err(|e: toml::de::Error| loud(e.message()))?;

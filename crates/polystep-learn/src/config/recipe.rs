@@ -5,12 +5,12 @@
 
 use polystep_core::{Granularity, Notation, Setting, TermOrder};
 
-use super::RunConfig;
 use super::tables::{ActivationName, DataTable, ModelTable, NormName, Precision, Recipe, Schedule, Select, TrainTable};
+use super::{CurriculumTable, RunConfig};
 use crate::model::{ModelConfig, Size};
 
 /// The paper's tables whose `train_examples` are budgets.
-const PAPER: [&str; 7] = [
+const PAPER: [&str; 8] = [
     include_str!("../../../../paper/var1coarsefull.csv"),
     include_str!("../../../../paper/var2coarse.csv"),
     include_str!("../../../../paper/results2varfine.csv"),
@@ -18,6 +18,7 @@ const PAPER: [&str; 7] = [
     include_str!("../../../../paper/annotate2var.csv"),
     include_str!("../../../../paper/var1combo.csv"),
     include_str!("../../../../paper/var1coarse.csv"),
+    include_str!("../../../../paper/curriculum-var1coarse.csv"),
 ];
 
 /// What the arithmetic probe sees under both recipes: the paper's number (paper/arithmetic.csv).
@@ -50,7 +51,7 @@ impl Default for ModelTable {
 
 impl Default for TrainTable {
     fn default() -> Self {
-        TrainTable::of(Recipe::Fast, &DataTable::default())
+        TrainTable::of(Recipe::Fast, &DataTable::default(), None)
     }
 }
 
@@ -79,8 +80,8 @@ impl ModelTable {
 }
 
 impl TrainTable {
-    /// A recipe for a task.
-    pub fn of(recipe: Recipe, data: &DataTable) -> Self {
+    /// A recipe for a task, learned by a curriculum or without one.
+    pub fn of(recipe: Recipe, data: &DataTable, curriculum: Option<&CurriculumTable>) -> Self {
         let fast = TrainTable {
             recipe,
             lr: 6e-4,
@@ -117,7 +118,7 @@ impl TrainTable {
                 beta2: 0.999,
                 clip: 5.0,
                 batch: 32,
-                examples: Some(paper_examples(data).unwrap_or(PAPER_ELSE)),
+                examples: Some(paper_examples(data, curriculum).unwrap_or(PAPER_ELSE)),
                 patience: 300_000,
                 select: Select::Best,
                 ..fast
@@ -130,18 +131,22 @@ impl RunConfig {
     /// A recipe as it stands, for the default task.
     pub fn of_recipe(recipe: Recipe) -> Self {
         let data = DataTable::default();
-        RunConfig { model: ModelTable::of(recipe, Size::S), train: TrainTable::of(recipe, &data), data, space: None }
+        let (model, train) = (ModelTable::of(recipe, Size::S), TrainTable::of(recipe, &data, None));
+        RunConfig { data, model, train, space: None, curriculum: None }
     }
 }
 
 /// How many examples the paper trained this task on.
-fn paper_examples(data: &DataTable) -> Option<u64> {
+fn paper_examples(data: &DataTable, curriculum: Option<&CurriculumTable>) -> Option<u64> {
     let endpoint = data.setting == Setting::Endpoint;
-    let (setting, column) = match data.setting {
-        Setting::Arithmetic => return Some(PROBE),
-        Setting::Endpoint => ("plain", "endpoint_train_examples"),
-        setting => (setting.name(), "train_examples"),
+    let (setting, column) = match (data.setting, curriculum) {
+        (Setting::Arithmetic, _) => return Some(PROBE),
+        (Setting::Endpoint, _) => ("plain", "endpoint_train_examples"),
+        (Setting::Plain, Some(_)) => ("curriculum", "train_examples"),
+        (setting, _) => (setting.name(), "train_examples"),
     };
+    // A graph of one's own has no name, and no row.
+    let curriculum = curriculum.map_or(Some(""), |c| c.name.as_deref())?;
     let (vars, granularity, notation) =
         (data.vars.to_string(), data.granularity.to_string(), data.notation.to_string());
     PAPER.iter().find_map(|table| {
@@ -154,6 +159,7 @@ fn paper_examples(data: &DataTable) -> Option<u64> {
                 && same("config", &data.config)
                 && same("setting", setting)
                 && same("notation", &notation)
+                && same("curriculum", curriculum)
                 && (endpoint || same("granularity", &granularity));
             found.then(|| cell(column)?.parse().ok()).flatten()
         })
@@ -169,6 +175,7 @@ mod tests {
     fn the_papers_budgets() {
         let data =
             |config: &str, vars, setting| DataTable { config: config.into(), vars, setting, ..DataTable::default() };
+        let paper_examples = |data: &DataTable| super::paper_examples(data, None);
         assert_eq!(paper_examples(&data("small_coeff", 1, Setting::Plain)), Some(3_600_000));
         assert_eq!(paper_examples(&data("medium_coeff", 2, Setting::Plain)), Some(5_300_000));
         assert_eq!(paper_examples(&data("large_coeff", 1, Setting::Calculator)), Some(3_200_000));
@@ -177,6 +184,18 @@ mod tests {
         let fine = DataTable { granularity: Granularity::FINE, ..data("small_coeff", 2, Setting::Plain) };
         assert_eq!(paper_examples(&fine), Some(4_600_000));
         assert_eq!(paper_examples(&data("small_coeff", 3, Setting::Plain)), None);
+    }
+
+    #[test]
+    fn the_papers_budgets_of_curricula() {
+        let data = DataTable { config: "no_backtrack".into(), ..DataTable::default() };
+        let named = |name: &str| CurriculumTable { name: Some(name.into()), ..CurriculumTable::default() };
+        assert_eq!(paper_examples(&data, Some(&named("C2"))), Some(4_800_000));
+        assert_eq!(paper_examples(&data, Some(&named("C4"))), Some(5_100_000));
+        assert_eq!(paper_examples(&data, Some(&named("C"))), None, "the paper has C for small_coeff only");
+        assert_eq!(paper_examples(&data, Some(&CurriculumTable::default())), None, "a graph of one's own");
+        let endpoint = DataTable { setting: Setting::Endpoint, ..data };
+        assert_eq!(paper_examples(&endpoint, Some(&named("C2"))), None);
     }
 
     /// The design's table of recipes.

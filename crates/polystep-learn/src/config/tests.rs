@@ -25,6 +25,8 @@ fn a_resolved_config_reads_back_as_itself() {
         "",
         "[train]\nrecipe = \"paper\"\nminutes = 2.5\n[data]\nconfig = \"large_coeff\"\ngranularity = \"fac=term\"",
         "[model]\nsize = \"L\"\nd = 512\n[data]\nsetting = \"endpoint\"\nseed = 77",
+        "[curriculum]\nname = \"C4\"\np = 4",
+        "[curriculum]\ntasks = [\"add\", \"mixed\"]\nedges = [[\"add\", \"mixed\"]]\n[space]\nbase = \"large_coeff\"",
         "[space]\nkey = \"mine\"\nbase = \"large_coeff\"\nmax = { products = 4, factors = 2 }\n[data]\nvars = 2",
     ];
     for text in texts {
@@ -142,5 +144,54 @@ fn spaces_beside_the_own_one() {
     ] {
         let error = read(also).unwrap_err().to_string();
         assert!(error.contains(why), "{error}");
+    }
+}
+
+#[test]
+fn a_curriculum_by_its_name_or_by_its_graph() {
+    assert!(!read("").unwrap().to_toml().contains("curriculum"));
+    let config = with("[data]\nconfig = \"large_coeff\"\nvars = 2", &[("curriculum.name", "C4")]).unwrap();
+    let (graph, settings, tasks) = config.curriculum().unwrap().unwrap();
+    assert_eq!((graph.names().len(), settings), (5, Settings::default()));
+    let keys: Vec<&str> = tasks.iter().map(|t| t.space.key.as_str()).collect();
+    let all = ["large_coeff/add", "large_coeff/mul2", "large_coeff/mul3", "large_coeff/scoeff", "large_coeff"];
+    assert_eq!(keys, all);
+    assert!(tasks.iter().all(|t| t.vars == 2));
+    // `mixed` need not be in it.
+    let own = "[curriculum]\ntasks = [\"add\", \"mul3\"]\nedges = [[\"add\", \"mul3\"]]\nn_batches = 5";
+    let (graph, settings, _) = read(own).unwrap().curriculum().unwrap().unwrap();
+    assert_eq!((graph.edges(), settings.n_batches), (&[(0, 1)][..], 5));
+}
+
+#[test]
+fn a_curriculum_that_cannot_be_followed_is_refused_with_its_edge() {
+    let own = |tasks: &str, edges: &str| refusal(&format!("[curriculum]\ntasks = {tasks}\nedges = {edges}"));
+    assert_eq!(
+        own(r#"["add", "mul2", "mixed"]"#, r#"[["add", "mul2"], ["mul2", "mixed"], ["mixed", "add"]]"#),
+        "the edge mixed -> add closes a circle: add is to be learned before mixed already"
+    );
+    assert_eq!(
+        own(r#"["add", "mixed"]"#, r#"[["add", "mul2"]]"#),
+        "the edge add -> mul2 names a task that is not in curriculum.tasks"
+    );
+    assert_eq!(
+        own(r#"["add", "mul9"]"#, r#"[["add", "mul9"]]"#),
+        "curriculum.tasks: unknown task `mul9` (edge add -> mul9); the tasks are add, mul2, mul3, scoeff, mixed"
+    );
+    assert!(own(r#"["mul9"]"#, "[]").starts_with("curriculum.tasks: unknown task `mul9`; the tasks"));
+    assert_eq!(own(r#"["add", "add"]"#, "[]"), "the task add stands twice in curriculum.tasks");
+    assert_eq!(own("[]", r#"[["add", "mixed"]]"#), "curriculum.tasks is empty");
+    assert!(refusal("[curriculum]\nname = \"C2\"\ntasks = [\"add\"]").starts_with("curriculum.name excludes"));
+    assert_eq!(refusal("[curriculum]\nname = \"C3\""), "curriculum.name = \"C3\" is unknown: C, C2 or C4");
+    assert!(refusal("[curriculum]").starts_with("[curriculum] needs a name"));
+    assert!(refusal("[curriculum]\nedge = []").starts_with("line 2: unknown field `edge`"));
+    let sub_task = refusal("[curriculum]\nname = \"C\"\n[data]\nconfig = \"large_coeff/mul2\"");
+    assert_eq!(sub_task, "data.config = \"large_coeff/mul2\" is a sub-task: a curriculum leads to a whole one");
+    let probe = refusal("[curriculum]\nname = \"C\"\n[data]\nsetting = \"arithmetic\"");
+    assert_eq!(probe, "[curriculum]: the arithmetic probe has no sub-tasks; leave it out");
+    let mixture = refusal("[curriculum]\nname = \"C\"\n[data]\nalso = [\"large_coeff:1\"]");
+    assert_eq!(mixture, "[curriculum] leads to one space: leave out data.also");
+    for (wrong, why) in [("eps = 1.5", "between 0 and 1"), ("k = 1", "two points"), ("n_batches = 0", "between 1")] {
+        assert!(refusal(&format!("[curriculum]\nname = \"C\"\n{wrong}")).contains(why), "{wrong}");
     }
 }

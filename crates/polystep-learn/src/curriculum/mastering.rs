@@ -5,8 +5,7 @@ use polystep_core::Stream;
 use serde::{Deserialize, Serialize};
 
 /// The algorithm's constants; the defaults are its authors'.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
     /// How steeply the mastering of ancestors opens a task.
     pub p: f64,

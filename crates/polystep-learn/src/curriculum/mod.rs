@@ -4,8 +4,12 @@
 //! The decision a reader would get wrong: attention is redistributed in *reverse* topological order, each task giving first
 //! to its predecessors and then, of what remains, to its successors; what has nobody to go to is lost.
 
+mod course;
 mod graph;
+mod lessons;
 mod mastering;
 
+pub use course::{Course, Syllabus};
 pub use graph::{Graph, GraphError};
+pub use lessons::{Curriculum, Lessons};
 pub use mastering::{Mastering, Settings, TaskState, shares};

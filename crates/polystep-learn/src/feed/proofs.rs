@@ -1,6 +1,6 @@
 //! Tasks as a row of blocks: 16 384 consecutive proofs of the training stream each, guarded, flattened to step examples and
-//! permuted by (seed, shuffle, block). Several tasks share every block in equal parts, so that each batch mixes them.
-//! An exercise of the arithmetic probe is a proof of one step.
+//! permuted by (seed, shuffle, block). Several tasks share every block in equal parts, so that each batch mixes them; those
+//! of a curriculum have rows of their own, of smaller blocks. An exercise of the arithmetic probe is a proof of one step.
 
 use std::sync::{Arc, OnceLock};
 
@@ -17,6 +17,7 @@ pub const BLOCK_PROOFS: u64 = 16_384;
 pub struct Proofs {
     tasks: Vec<Task>,
     seed: u64,
+    purpose: Purpose,
     longest: usize,
     guard: Arc<Guard>,
     block_proofs: u64,
@@ -31,11 +32,21 @@ impl Proofs {
     /// Proofs of several tasks in equal parts.
     pub fn mixed(tasks: &[Task], seed: u64, longest: usize) -> Result<Self, LearnError> {
         let guard = guard_for(tasks).map_err(|e| LearnError::Data(e.to_string()))?;
-        Ok(Proofs { tasks: tasks.to_vec(), seed, longest, guard, block_proofs: BLOCK_PROOFS })
+        let purpose = Purpose::Train;
+        Ok(Proofs { tasks: tasks.to_vec(), seed, purpose, longest, guard, block_proofs: BLOCK_PROOFS })
     }
 
-    /// The same with smaller blocks, for tests.
-    #[cfg(test)]
+    /// Proofs of another task under the same guard, seed and length.
+    pub(crate) fn of(&self, task: &Task) -> Self {
+        Proofs { tasks: vec![task.clone()], ..self.clone() }
+    }
+
+    /// The same from the stream of another purpose.
+    pub(crate) fn for_purpose(self, purpose: Purpose) -> Self {
+        Proofs { purpose, ..self }
+    }
+
+    /// The same in blocks of another size.
     pub(crate) fn with_blocks_of(self, block_proofs: u64) -> Self {
         Proofs { block_proofs, ..self }
     }
@@ -61,7 +72,7 @@ fn guard_for(tasks: &[Task]) -> Result<Arc<Guard>, SpaceError> {
 
 impl Source for Proofs {
     fn generator(&self) -> Result<Box<dyn Generator>, LearnError> {
-        let samplers = self.tasks.iter().map(|task| Sampler::new(task, self.seed, Purpose::Train));
+        let samplers = self.tasks.iter().map(|task| Sampler::new(task, self.seed, self.purpose));
         let samplers = samplers.collect::<Result<_, _>>().map_err(|e| LearnError::Data(e.to_string()))?;
         let shuffle = Streams::new(self.seed, Purpose::Shuffle, "");
         Ok(Box::new(ProofGenerator { source: self.clone(), samplers, shuffle }))

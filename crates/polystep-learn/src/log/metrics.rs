@@ -56,6 +56,40 @@ pub struct ValidLine {
     pub seconds: f64,
 }
 
+/// How the tasks of a curriculum stand after an exam.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CurriculumLine {
+    /// After this step.
+    pub step: u64,
+    /// Examples seen so far.
+    pub examples: u64,
+    /// In the order of the graph.
+    pub tasks: Vec<TaskLine>,
+    /// Seconds of training so far, over all resumes.
+    pub seconds: f64,
+}
+
+/// One task of a curriculum.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TaskLine {
+    /// Its name.
+    pub task: String,
+    /// The tasks directly before it.
+    pub after: Vec<String>,
+    /// Share of the exam's examples that are right.
+    pub accuracy: f64,
+    /// The mastering rate.
+    pub mastering: f64,
+    /// Slope of the accuracy over steps.
+    pub progress: f64,
+    /// Attention after redistribution.
+    pub attention: f64,
+    /// Share of the examples of the next round.
+    pub share: f64,
+    /// Examples of it that were trained on so far.
+    pub examples: u64,
+}
+
 /// One line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -64,6 +98,8 @@ pub enum Line {
     Train(TrainLine),
     /// Validation.
     Valid(ValidLine),
+    /// The tasks of a curriculum.
+    Curriculum(CurriculumLine),
 }
 
 impl Line {
@@ -72,6 +108,7 @@ impl Line {
         match self {
             Line::Train(line) => line.step,
             Line::Valid(line) => line.step,
+            Line::Curriculum(line) => line.step,
         }
     }
 }

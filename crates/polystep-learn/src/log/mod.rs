@@ -3,7 +3,7 @@
 mod metrics;
 mod tensorboard;
 
-pub use metrics::{Line, MetricsFile, TrainLine, ValidLine, read_metrics};
+pub use metrics::{CurriculumLine, Line, MetricsFile, TaskLine, TrainLine, ValidLine, read_metrics};
 pub use tensorboard::EventFile;
 
 use std::path::Path;
@@ -29,6 +29,8 @@ pub enum Event<'a> {
     Train(&'a TrainLine),
     /// A validation is done.
     Valid(&'a ValidLine),
+    /// The tasks of a curriculum were examined.
+    Curriculum(&'a CurriculumLine),
     /// A checkpoint is safe on the disk.
     Saved {
         /// Its step.
@@ -90,6 +92,20 @@ impl Logs {
                 let all = [("valid/full_proof", l.full_proof), ("valid/stepwise", l.stepwise), ("valid/loss", l.loss)];
                 let by_kind = kinds.iter().map(|(tag, share)| (tag.as_str(), *share));
                 self.events.scalars(l.step, &all.into_iter().chain(by_kind).collect::<Vec<_>>())
+            }
+            Line::Curriculum(l) => {
+                let of = |t: &TaskLine| {
+                    [
+                        ("accuracy", t.accuracy),
+                        ("mastering", t.mastering),
+                        ("attention", t.attention),
+                        ("share", t.share),
+                    ]
+                    .map(|(name, value)| (format!("curriculum/{}/{name}", t.task), value))
+                };
+                let named: Vec<(String, f64)> = l.tasks.iter().flat_map(of).collect();
+                let values: Vec<(&str, f64)> = named.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+                self.events.scalars(l.step, &values)
             }
         }
         .map_err(failed)

@@ -172,6 +172,7 @@ impl TrialFolder {
         Ok(self.log()?.last().map_or((0, 0.0), |line| match line {
             Line::Train(line) => (line.examples, line.seconds),
             Line::Valid(line) => (line.examples, line.seconds),
+            Line::Curriculum(line) => (line.examples, line.seconds),
         }))
     }
 

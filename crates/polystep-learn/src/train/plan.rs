@@ -11,7 +11,8 @@ use super::evaluate::{EvalSet, EvalStep};
 use crate::LearnError;
 use crate::checkpoint::State;
 use crate::config::RunConfig;
-use crate::feed::{Proofs, Source};
+use crate::curriculum::{Course, Curriculum, Lessons, Syllabus};
+use crate::feed::{Background, Feed, Proofs, Source};
 use crate::model::{Layout, ModelConfig, evaluation_program, training_program};
 
 /// Proofs whose lengths decide how much memory is set up.
@@ -31,6 +32,8 @@ pub struct Plan {
     pub limits: Limits,
     /// Training data.
     pub source: Box<dyn Source>,
+    /// The curriculum, if there is one: then it supplies the training data.
+    pub curriculum: Option<Curriculum>,
     /// The validation set.
     pub valid: EvalSet,
     /// The test set; none for a run that is not to see it.
@@ -54,9 +57,28 @@ impl Plan {
         let source = Proofs::mixed(&tasks, config.data.seed, model.max_positions)?;
         let each = config.train.valid_proofs.div_ceil(tasks.len() as u64);
         let valid = fixed_sets(&tasks, Purpose::Valid, each).map_err(data)?;
-        let limits = limits(&tasks, &config).map_err(data)?;
+        let mut limits = limits(&tasks, &config).map_err(data)?;
+        let mut curriculum = None;
+        if let Some((graph, settings, tasks)) = config.curriculum()? {
+            for task in &tasks {
+                limits = larger(limits, self::limits(std::slice::from_ref(task), &config).map_err(data)?);
+            }
+            let syllabus = Syllabus::new(graph, settings, config.train.batch, config.data.seed);
+            curriculum = Some(Curriculum::new(syllabus, &source, &tasks));
+        }
         let layout = Layout::new(&model);
-        Ok(Plan { config, tasks, layout, model, limits, source: Box::new(source), valid, test: None })
+        Ok(Plan { config, tasks, layout, model, limits, source: Box::new(source), curriculum, valid, test: None })
+    }
+
+    /// The row of batches from where a state left off; `threads` make it.
+    pub(super) fn feed(&self, state: &State, threads: usize) -> Result<Box<dyn Feed>, LearnError> {
+        let State { position, counts, .. } = *state;
+        Ok(match (&self.curriculum, &state.course) {
+            (Some(curriculum), Some(course)) => {
+                Box::new(Lessons::start(curriculum, self.limits, course.clone(), counts)?)
+            }
+            _ => Box::new(Background::start(self.source.as_ref(), self.limits, position, counts, threads)?),
+        })
     }
 
     /// What the executor runs: [`super::TRAINING`] and [`super::EVALUATION`].
@@ -81,6 +103,10 @@ impl Plan {
         if Limits::from(state.limits) != self.limits {
             return mismatch("its batches were cut for other data or another batch size".into());
         }
+        let tasks = |course: &Course| course.seen.len();
+        if state.course.as_ref().map(tasks) != self.curriculum.as_ref().map(|c| tasks(&c.begin())) {
+            return mismatch("it was trained by another curriculum".into());
+        }
         Ok(())
     }
 }
@@ -101,6 +127,15 @@ fn fixed_sets(tasks: &[Task], purpose: Purpose, most: u64) -> Result<EvalSet, Sp
         }));
     }
     Ok(EvalSet::new(steps, proofs * tasks.len()))
+}
+
+/// Room for either.
+fn larger(a: Limits, b: Limits) -> Limits {
+    Limits {
+        sequences: a.sequences.max(b.sequences),
+        src_tokens: a.src_tokens.max(b.src_tokens),
+        tgt_tokens: a.tgt_tokens.max(b.tgt_tokens),
+    }
 }
 
 /// Memory for batches of `train.batch` examples: their mean number of tokens, eight standard deviations and one longest

@@ -22,8 +22,9 @@ use super::{EVALUATION, Plan, TRAINING};
 use crate::LearnError;
 use crate::checkpoint::{Checkpoint, Checkpoints, State};
 use crate::config::Select;
-use crate::feed::{Background, Counts, Feed, Position};
-use crate::log::{Event, Line, Logs, Observer, ValidLine};
+use crate::curriculum::Curriculum;
+use crate::feed::{Counts, Feed, Position};
+use crate::log::{CurriculumLine, Event, Line, Logs, Observer, ValidLine};
 use crate::model::initial_params;
 use crate::weights::{WeightType, load_weights, save_weights};
 
@@ -100,13 +101,13 @@ impl<'a> Trainer<'a> {
                 (plan.first_state(), None)
             }
         };
-        let feed = Background::start(plan.source.as_ref(), plan.limits, state.position, state.counts, threads)?;
+        let feed = plan.feed(&state, threads)?;
         let spent = Spent { steps: state.step, examples: state.examples, seconds: state.seconds };
         let now = Instant::now();
         Ok(Trainer {
             logs: Logs::open(folder.path(), state.step)?,
             dropout: Streams::new(plan.seed(), Purpose::Dropout, ""),
-            feed: Box::new(feed),
+            feed,
             full_proof: state.best.map(|b| b.full_proof),
             enqueued: spent,
             began_at: spent,
@@ -137,6 +138,9 @@ impl<'a> Trainer<'a> {
         self.began = Instant::now();
         self.pace.restart();
         let ended = loop {
+            if let Some(exam) = self.feed.exam()? {
+                self.examine(&exam)?;
+            }
             if stop.load(Ordering::SeqCst) {
                 self.collect()?;
                 self.save()?;
@@ -198,8 +202,15 @@ impl<'a> Trainer<'a> {
         Ok(())
     }
 
-    /// Waits for all results and brings the state up to what was enqueued.
+    /// Waits for all results, brings the state up to what was enqueued, and tells how it goes.
     fn collect(&mut self) -> Result<(), LearnError> {
+        self.gather()?;
+        self.tell_progress();
+        Ok(())
+    }
+
+    /// Waits for all results and brings the state up to what was enqueued.
+    fn gather(&mut self) -> Result<(), LearnError> {
         if self.pending.is_empty() {
             return Ok(());
         }
@@ -224,7 +235,7 @@ impl<'a> Trainer<'a> {
         }
         self.state.position = self.feed.position();
         self.state.counts = self.feed.counts();
-        self.tell_progress();
+        self.state.course = self.feed.course().cloned();
         Ok(())
     }
 
@@ -289,6 +300,23 @@ impl<'a> Trainer<'a> {
         self.observer.event(&Event::Valid(&line));
         self.logs.write(&Line::Valid(line))?;
         self.pace.restart();
+        Ok(())
+    }
+
+    /// Examines the tasks of a curriculum and logs how they stand, once in a window of the log.
+    fn examine(&mut self, exam: &EvalSet) -> Result<(), LearnError> {
+        self.gather()?;
+        let scores = exam.score(self.executor, EVALUATION, self.plan.model.max_positions)?;
+        let State { step, examples, .. } = self.state;
+        let window = |step: u64| step / self.plan.config.train.log_every;
+        let before = self.state.course.as_ref().map_or(0, |course| course.examined);
+        let tasks = self.feed.graded(step, &scores);
+        self.state.course = self.feed.course().cloned();
+        if window(step) > window(before) {
+            let line = CurriculumLine { step, examples, tasks, seconds: self.spent().seconds };
+            self.observer.event(&Event::Curriculum(&line));
+            self.logs.write(&Line::Curriculum(line))?;
+        }
         Ok(())
     }
 
@@ -375,6 +403,7 @@ impl Plan {
             validated: 0,
             window: Default::default(),
             limits: self.limits.into(),
+            course: self.curriculum.as_ref().map(Curriculum::begin),
         }
     }
 }

@@ -132,14 +132,7 @@ impl Plot {
     pub fn svg(&self) -> String {
         let mut svg = open(LARGE, &self.title, &self.description);
         grid(LARGE, &mut svg, &self.y);
-        for (value, label) in &self.x.ticks {
-            let x = LARGE.across(self.x.place(*value));
-            let _ = write!(
-                svg,
-                r#"<text class="tick" x="{x:.1}" y="{:.1}" text-anchor="middle">{label}</text>"#,
-                LARGE.up(0.0) + 17.0
-            );
-        }
+        ticks(&mut svg, &self.x);
         axis_labels(LARGE, &mut svg, &self.x.label, &self.y.label);
         if self.diagonal {
             let (x0, y0, x1, y1) = (LARGE.across(0.0), LARGE.up(0.0), LARGE.across(1.0), LARGE.up(1.0));
@@ -216,6 +209,40 @@ pub fn bars(title: &str, description: &str, x_label: &str, y: &Axis, bars: &[Bar
     }
     svg.push_str("</svg>");
     svg
+}
+
+/// Parts of a whole, one upon the other. All series have the same places on the horizontal axis.
+pub fn stack(title: &str, description: &str, x: &Axis, y: &Axis, series: &[Series]) -> String {
+    let mut svg = open(LARGE, title, description);
+    let mut floor: Vec<f64> = series.first().map_or_else(Vec::new, |s| vec![0.0; s.points.len()]);
+    for (i, part) in series.iter().enumerate() {
+        let at = |place: usize, value: f64| (LARGE.across(x.place(part.points[place].0)), LARGE.up(y.place(value)));
+        let top: Vec<f64> = floor.iter().zip(&part.points).map(|(below, p)| below + p.1).collect();
+        let mut path = String::new();
+        for (place, &value) in top.iter().enumerate() {
+            let (x, y) = at(place, value);
+            let _ = write!(path, "{}{x:.1} {y:.1}", if place == 0 { "M" } else { "L" });
+        }
+        for (place, &value) in floor.iter().enumerate().rev() {
+            let (x, y) = at(place, value);
+            let _ = write!(path, "L{x:.1} {y:.1}");
+        }
+        let _ = write!(svg, r#"<path class="band s{i}" d="{path}Z"><title>{}</title></path>"#, escape(&part.name));
+        floor = top;
+    }
+    grid(LARGE, &mut svg, y);
+    ticks(&mut svg, x);
+    axis_labels(LARGE, &mut svg, &x.label, &y.label);
+    svg.push_str("</svg>");
+    svg
+}
+
+fn ticks(svg: &mut String, x: &Axis) {
+    for (value, label) in &x.ticks {
+        let at = LARGE.across(x.place(*value));
+        let below = LARGE.up(0.0) + 17.0;
+        let _ = write!(svg, r#"<text class="tick" x="{at:.1}" y="{below:.1}" text-anchor="middle">{label}</text>"#);
+    }
 }
 
 fn open(frame: Frame, title: &str, description: &str) -> String {

@@ -26,7 +26,7 @@ pub struct Chart {
 const POINTS: usize = 240;
 
 /// At most [`POINTS`] points: neighbours are averaged, so that noise stays visible but not every step of it.
-fn thin(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
+pub(super) fn thin(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
     let size = points.len().div_ceil(POINTS).max(1);
     let mean = |chunk: &[(f64, f64)]| {
         let n = chunk.len() as f64;
@@ -35,13 +35,13 @@ fn thin(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
     points.chunks(size).map(mean).collect()
 }
 
-fn line(name: &str, points: Vec<(f64, f64)>) -> Option<Series> {
+pub(super) fn line(name: &str, points: Vec<(f64, f64)>) -> Option<Series> {
     let points = thin(points);
     let dots = points.len() <= 40;
     (!points.is_empty()).then(|| Series { name: name.to_owned(), points, dots, steps: false })
 }
 
-fn plot(title: &str, description: String, x: Axis, y: Axis, series: Vec<Series>, diagonal: bool) -> Chart {
+pub(super) fn plot(title: &str, description: String, x: Axis, y: Axis, series: Vec<Series>, diagonal: bool) -> Chart {
     let legend = if series.len() > 1 {
         series.iter().map(|s| (s.name.clone(), s.points.len() == 1)).collect()
     } else {
@@ -149,7 +149,9 @@ pub fn together(runs: &[(String, &[LogLine])]) -> Option<Chart> {
 
 fn furthest(log: &[LogLine]) -> f64 {
     let examples = |l: &LogLine| match l {
-        LogLine::Train { examples, .. } | LogLine::Valid { examples, .. } => *examples,
+        LogLine::Train { examples, .. } | LogLine::Valid { examples, .. } | LogLine::Curriculum { examples, .. } => {
+            *examples
+        }
         LogLine::Other => 0.0,
     };
     log.iter().map(examples).fold(1.0, f64::max)

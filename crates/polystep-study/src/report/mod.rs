@@ -6,6 +6,7 @@
 
 pub mod chart;
 mod compare;
+mod curriculum;
 mod curves;
 pub mod diff;
 mod failures;

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::chart::short;
 use super::compare::Comparison;
+use super::curriculum::CurriculumView;
 use super::curves::{self, Chart};
 use super::failures::{Failure, failures, label};
 use super::matrix;
@@ -98,6 +99,7 @@ pub struct RunView {
     table: Option<Table>,
     facts: Vec<Fact>,
     learning: Vec<Chart>,
+    curriculum: Option<CurriculumView>,
     errors: Vec<KindRow>,
     wrong: Option<(u64, u64)>,
     calibration: Vec<Chart>,
@@ -136,6 +138,7 @@ impl RunView {
             table: metrics.filter(|m| !m.evaluations.is_empty()).map(|m| table(index, m)),
             facts: place.map_or_else(Vec::new, facts),
             learning: curves::learning(&run.log),
+            curriculum: CurriculumView::of(&run.log),
             errors: metrics.zip(place).map_or_else(Vec::new, |(m, p)| errors(m, p)),
             wrong: greedy.map(|g| (g.errors.wrong_proofs, g.errors.wrong_steps)),
             calibration: calibration.map_or_else(Vec::new, curves::calibration),

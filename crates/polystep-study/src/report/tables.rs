@@ -1,7 +1,8 @@
-//! The table in the paper's columns, as Markdown and as LaTeX.
+//! The table in the paper's columns, as Markdown and as LaTeX; in Markdown, curricula under it.
 
 use std::fmt::Write;
 
+use super::curriculum::CurriculumView;
 use super::{number, printed};
 use crate::columns::{COLUMNS, Cell, Column, cells};
 use crate::metrics::Evaluation;
@@ -60,8 +61,18 @@ fn lines(row: &Row, columns: &[Column], missing: &str) -> Vec<Vec<String>> {
     lines
 }
 
-/// A Markdown table.
+/// A Markdown table, and one more for each run with a curriculum.
 pub fn markdown(runs: &[RunFolder]) -> String {
+    let mut out = results(runs);
+    for run in runs {
+        if let Some(curriculum) = CurriculumView::of(&run.log) {
+            out += &curriculum.markdown(&run.name);
+        }
+    }
+    out
+}
+
+fn results(runs: &[RunFolder]) -> String {
     let rows = rows(runs);
     let columns = columns(&rows);
     if rows.is_empty() {

@@ -1,0 +1,293 @@
+//! Batches as a curriculum wants them: each task has a row of examples to learn from and a row to be examined on, and a round
+//! takes from each row what it needs. The model is examined when a round is over; then the next one is planned.
+//!
+//! An example that is too long for the model stands in neither kind of row: it can be neither learned nor mastered.
+
+use polystep_core::{Purpose, Task};
+use polystep_engine::{Batch, Limits};
+
+use super::{Course, Syllabus};
+use crate::LearnError;
+use crate::feed::{Counts, Feed, Position, Proofs, Row, fits, gone, push_example};
+use crate::log::TaskLine;
+use crate::train::{EvalSet, EvalStep, Scores};
+
+/// Proofs in a block of lessons. Part of what a seed means, like the next: never to be changed.
+const LESSON_PROOFS: u64 = 4096;
+/// Proofs in a block of exam examples.
+const EXAM_PROOFS: u64 = 1024;
+/// Examples of each task in an exam.
+const EXAM: usize = 100;
+
+/// A curriculum and its data.
+#[derive(Clone, Debug)]
+pub struct Curriculum {
+    syllabus: Syllabus,
+    lessons: Vec<Proofs>,
+    exams: Vec<Proofs>,
+}
+
+impl Curriculum {
+    /// The curriculum of a target: `tasks` stand in the order of the graph's names, and every row is under the target's
+    /// guard.
+    pub fn new(syllabus: Syllabus, target: &Proofs, tasks: &[Task]) -> Self {
+        let row = |task: &Task, purpose, proofs| target.of(task).for_purpose(purpose).with_blocks_of(proofs);
+        Curriculum {
+            syllabus,
+            lessons: tasks.iter().map(|t| row(t, Purpose::Train, LESSON_PROOFS)).collect(),
+            exams: tasks.iter().map(|t| row(t, Purpose::Curriculum, EXAM_PROOFS)).collect(),
+        }
+    }
+
+    /// The state before the first example.
+    pub fn begin(&self) -> Course {
+        self.syllabus.begin()
+    }
+}
+
+/// The feed of a run with a curriculum.
+pub struct Lessons {
+    syllabus: Syllabus,
+    course: Course,
+    /// The task of each example of the round.
+    order: Vec<usize>,
+    lessons: Vec<Reader>,
+    exams: Vec<Reader>,
+    limits: Limits,
+    batch: Batch,
+    counts: Counts,
+}
+
+impl Lessons {
+    /// Starts at a place of the course; `counts` are those of all that lies before it. Each row is made ahead by a thread.
+    pub fn start(curriculum: &Curriculum, limits: Limits, course: Course, counts: Counts) -> Result<Self, LearnError> {
+        let Curriculum { syllabus, lessons, exams } = curriculum;
+        let readers = |rows: &[Proofs], places: &[Position]| -> Result<Vec<Reader>, LearnError> {
+            let names = syllabus.graph().names();
+            rows.iter().zip(names).zip(places).map(|((row, task), &at)| Reader::start(row, task, at)).collect()
+        };
+        Ok(Lessons {
+            order: syllabus.order(&course),
+            lessons: readers(lessons, &course.lessons)?,
+            exams: readers(exams, &course.exams)?,
+            syllabus: syllabus.clone(),
+            course,
+            limits,
+            batch: Batch::default(),
+            counts,
+        })
+    }
+}
+
+impl Feed for Lessons {
+    /// The next examples of the round: a batch does not reach beyond its end.
+    fn next(&mut self) -> Result<&Batch, LearnError> {
+        self.batch.clear();
+        while let Some(&task) = self.order.get(self.course.used) {
+            let row = &mut self.lessons[task];
+            let (src, tgt) = row.example()?;
+            if !fits(&self.batch, &self.limits, src, tgt) {
+                break;
+            }
+            push_example(&mut self.batch, src, tgt);
+            self.counts += row.advance();
+            self.course.lessons[task] = row.position;
+            self.course.seen[task] += 1;
+            self.course.used += 1;
+        }
+        Ok(&self.batch)
+    }
+
+    /// That of no single row.
+    fn position(&self) -> Position {
+        Position::default()
+    }
+
+    fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    fn course(&self) -> Option<&Course> {
+        Some(&self.course)
+    }
+
+    /// At the end of a round: the next examples of every task, each under its task's name.
+    fn exam(&mut self) -> Result<Option<EvalSet>, LearnError> {
+        if self.course.used < self.order.len() {
+            return Ok(None);
+        }
+        let mut steps = Vec::with_capacity(EXAM * self.exams.len());
+        for (row, place) in self.exams.iter_mut().zip(&mut self.course.exams) {
+            for _ in 0..EXAM {
+                let kind = row.task.clone();
+                let (src, tgt) = row.example()?;
+                steps.push(EvalStep { proof: steps.len(), kind, src: src.to_vec(), tgt: tgt.to_vec() });
+                row.advance();
+            }
+            *place = row.position;
+        }
+        let n = steps.len();
+        Ok(Some(EvalSet::new(steps, n)))
+    }
+
+    fn graded(&mut self, step: u64, scores: &Scores) -> Vec<TaskLine> {
+        let names = self.syllabus.graph().names();
+        let accuracies: Vec<f64> =
+            names.iter().map(|task| scores.by_kind.get(task).map_or(0.0, |share| share.share)).collect();
+        self.syllabus.graded(&mut self.course, step, &accuracies);
+        self.order = self.syllabus.order(&self.course);
+        let (rates, attention) = (self.course.mastering.rates(), self.syllabus.attention(&self.course));
+        let line = |(i, task): (usize, &String)| TaskLine {
+            task: task.clone(),
+            after: self.syllabus.graph().predecessors(i).map(|before| names[before].clone()).collect(),
+            accuracy: accuracies[i],
+            mastering: rates[i],
+            progress: self.course.mastering.tasks[i].progress,
+            attention: attention[i],
+            share: self.course.shares[i],
+            examples: self.course.seen[i],
+        };
+        names.iter().enumerate().map(line).collect()
+    }
+}
+
+/// One example after the other from a row.
+struct Reader {
+    task: String,
+    row: Row,
+    position: Position,
+}
+
+impl Reader {
+    fn start(source: &Proofs, task: &str, position: Position) -> Result<Self, LearnError> {
+        Ok(Reader { task: task.to_owned(), row: Row::start(source, position.block, 1)?, position })
+    }
+
+    /// The example at the position.
+    fn example(&mut self) -> Result<(&[u8], &[u8]), LearnError> {
+        let used_up = self.row.block().ok_or_else(gone)?.len() as u64 <= self.position.offset;
+        if used_up {
+            self.row.pass();
+            self.position = Position { block: self.position.block + 1, offset: 0 };
+        }
+        let block = self.row.block().ok_or_else(gone)?;
+        if block.is_empty() {
+            let why = "its polynomials belong to the evaluation sets, or are too long for model.max_positions";
+            return Err(LearnError::Data(format!("the task {} has no examples to learn from: {why}", self.task)));
+        }
+        Ok(block.example(self.position.offset as usize))
+    }
+
+    /// Goes on to the next example; what was drawn for its block is counted with the block's first.
+    fn advance(&mut self) -> Counts {
+        let first = self.position.offset == 0;
+        self.position.offset += 1;
+        self.row.block().filter(|_| first).map_or_else(Counts::default, |block| block.counts())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use polystep_core::{Space, Subtask};
+
+    use super::*;
+    use crate::curriculum::{Graph, Settings};
+    use crate::train::Share;
+
+    const LIMITS: Limits = Limits { sequences: 8, src_tokens: 3000, tgt_tokens: 3000 };
+
+    /// C2 in small_coeff with rounds of 3 batches of 8, under a model of this many positions.
+    fn curriculum(longest: usize) -> Curriculum {
+        let target = Task::new(Space::named("small_coeff").unwrap(), 1);
+        let tasks = [Subtask::Add, Subtask::Mul2, Subtask::Mul3, Subtask::Mixed]
+            .map(|t| Task { space: target.space.subtask(t), ..target.clone() });
+        let settings = Settings { n_batches: 3, ..Settings::default() };
+        let syllabus = Syllabus::new(Graph::named("C2").unwrap(), settings, 8, 3);
+        let mut curriculum = Curriculum::new(syllabus, &Proofs::new(&target, 3, longest).unwrap(), &tasks);
+        // Small, so that the rows cross the borders of their blocks.
+        for row in curriculum.lessons.iter_mut().chain(&mut curriculum.exams) {
+            *row = row.clone().with_blocks_of(20);
+        }
+        curriculum
+    }
+
+    fn start(curriculum: &Curriculum, course: Course, counts: Counts) -> Lessons {
+        Lessons::start(curriculum, LIMITS, course, counts).unwrap()
+    }
+
+    /// A pupil that knows more of every task from round to round.
+    fn scores(round: u64) -> Scores {
+        let share = |right: u64| Share::new(right.min(100), 100);
+        let by_kind = [("add", 9), ("mul2", 4), ("mul3", 3), ("mixed", 1)];
+        Scores {
+            full_proof: share(0),
+            stepwise: share(0),
+            by_kind: by_kind.map(|(task, speed)| (task.to_owned(), share(speed * round))).into(),
+            loss: 1.0,
+            too_long: 0,
+        }
+    }
+
+    /// The next batch, after an exam if one is due, and what the feed says of itself then.
+    fn next(lessons: &mut Lessons) -> (Option<EvalSet>, Batch, Course, Counts) {
+        let exam = lessons.exam().unwrap();
+        if exam.is_some() {
+            let course = lessons.course().unwrap();
+            let (round, step) = (course.round, 3 * (course.round + 1));
+            lessons.graded(step, &scores(round + 1));
+        }
+        let batch = lessons.next().unwrap().clone();
+        (exam, batch, lessons.course().unwrap().clone(), lessons.counts())
+    }
+
+    #[test]
+    fn rounds_batches_and_exams_are_counted() {
+        let curriculum = curriculum(512);
+        let mut lessons = start(&curriculum, curriculum.begin(), Counts::default());
+        let mut exams = Vec::new();
+        for step in 0..60u64 {
+            let (exam, batch, course, counts) = next(&mut lessons);
+            assert_eq!(batch.src.sequences(), 8);
+            assert_eq!(exam.is_some(), step > 0 && step % 3 == 0, "step {step}");
+            assert_eq!((course.round, course.seen.iter().sum::<u64>()), (step / 3, 8 * (step + 1)));
+            assert!(counts.proofs.is_multiple_of(20) && counts.rejected > 0, "{counts:?}");
+            exams.extend(exam);
+        }
+        for exam in &exams {
+            for task in ["add", "mul2", "mul3", "mixed"] {
+                assert_eq!(exam.steps().iter().filter(|s| s.kind == task).count(), EXAM);
+            }
+        }
+        assert_ne!(exams[0], exams[1], "fresh examples in every exam");
+        // Of 24 examples 22.2 to the favourite and 0.6 to each of the others, by largest remainder: [22, 1, 1, 0].
+        let first = shares(&curriculum.begin());
+        assert_eq!(first, [22, 1, 1, 0]);
+    }
+
+    fn shares(course: &Course) -> Vec<usize> {
+        crate::curriculum::shares(&course.shares, 24)
+    }
+
+    #[test]
+    fn any_batch_of_any_round_is_a_place_to_go_on_from() {
+        let curriculum = curriculum(512);
+        let mut lessons = start(&curriculum, curriculum.begin(), Counts::default());
+        let all: Vec<_> = (0..40).map(|_| next(&mut lessons)).collect();
+        for stop in [0, 1, 2, 3, 16, 23, 31] {
+            let (_, _, course, counts) = all[stop].clone();
+            // As a checkpoint has it.
+            let course: Course = serde_json::from_str(&serde_json::to_string(&course).unwrap()).unwrap();
+            let mut again = start(&curriculum, course, counts);
+            for wanted in &all[stop + 1..stop + 8] {
+                assert!(next(&mut again) == *wanted, "after {stop}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_task_without_examples_is_named() {
+        let curriculum = curriculum(5);
+        let error = start(&curriculum, curriculum.begin(), Counts::default()).next().unwrap_err().to_string();
+        assert!(error.contains("has no examples to learn from: its polynomials belong to"), "{error}");
+    }
+}
