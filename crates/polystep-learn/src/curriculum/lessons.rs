@@ -225,6 +225,7 @@ mod tests {
             by_kind: by_kind.map(|(task, speed)| (task.to_owned(), share(speed * round))).into(),
             loss: 1.0,
             too_long: 0,
+            raw: false,
         }
     }
 
