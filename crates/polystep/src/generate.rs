@@ -10,7 +10,7 @@ use anyhow::Context;
 use clap::{Args as ClapArgs, ValueEnum};
 use polystep_core::sets::{BEAM_STEPS, FixedSet, SEED};
 use polystep_core::space::KEYS;
-use polystep_core::{Guard, Polynomials, ProofRecord, Purpose, Sampler, Setting, Space, StepKind, Task, arithmetic};
+use polystep_core::{Guard, Polynomials, ProofRecord, Purpose, Sampler, Setting, Space, StepKind, Task};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -126,10 +126,11 @@ pub fn run(args: Args) -> Result<()> {
     };
     let seed = args.seed.unwrap_or(if FixedSet::of(purpose).is_some() { SEED } else { 1 });
     let writing = &args.writing;
-    // The probe's own keys; every other configuration means its mixture.
-    let exercises = writing.setting == Setting::Arithmetic && arithmetic::KEYS.contains(&args.space.config.as_str());
-    let space =
-        if exercises { Space::exercises(&args.space.config).map_err(bad_input)? } else { args.space.space()? };
+    // A configuration with the arithmetic probe means all exercises; the probe has keys of its own beside these.
+    let config = &args.space.config;
+    let exercises =
+        writing.setting == Setting::Arithmetic && !config.ends_with(".toml") && Space::of_key(config).is_err();
+    let space = if exercises { Space::exercises(config).map_err(bad_input)? } else { args.space.space()? };
     let task = Task {
         space,
         vars: args.vars,
