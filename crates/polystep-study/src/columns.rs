@@ -40,7 +40,9 @@ const fn column(name: &'static str, group: &'static str, heading: &'static str, 
 }
 
 /// Every column, in the paper's order.
-pub const COLUMNS: [Column; 23] = [
+pub const COLUMNS: [Column; 25] = [
+    column("equation_size_estimate", "Size", "Equations", Unit::Count),
+    column("endpoint_size_estimate", "Size", "Endpoints", Unit::Count),
     column("endpoint_train_examples", "Endpoint", "#EE", Unit::Count),
     column("endpoint_acc", "Endpoint", "Accuracy", Unit::Percent),
     column("train_examples", "Training", "#Train", Unit::Count),
@@ -145,10 +147,10 @@ fn exercises(column: &str) -> Option<&'static str> {
     Drill::named(kind).map(Drill::key)
 }
 
-type Value = (f64, Option<(f64, f64)>);
+pub(crate) type Value = (f64, Option<(f64, f64)>);
 
 /// Ours with its interval, and ours by the symbolic test.
-fn value(metrics: &Metrics, evaluation: &Evaluation, column: &str) -> (Option<Value>, Option<f64>) {
+pub(crate) fn value(metrics: &Metrics, evaluation: &Evaluation, column: &str) -> (Option<Value>, Option<f64>) {
     let proportion = |p: Option<Proportion>| p.map(|p| (p.percent, Some((p.lo, p.hi))));
     let plain = |v: Option<f64>| (v.map(|v| (v, None)), None);
     let endpoint = metrics.keys.setting == "endpoint";
@@ -192,57 +194,13 @@ fn value(metrics: &Metrics, evaluation: &Evaluation, column: &str) -> (Option<Va
     }
 }
 
-/// A row of `results/TABLE.csv`: names and texts, in the order of the ledger.
-pub fn ledger(metrics: &Metrics, evaluation: &Evaluation, size: &str) -> Vec<(String, String)> {
-    let keys = &metrics.keys;
-    let optional = |text: Option<String>| text.unwrap_or_default();
-    let number = |v: Option<f64>| optional(v.map(|v| format!("{v:.2}")));
-    let mut row: Vec<(String, String)> = [
-        ("vars", evaluation.vars.to_string()),
-        ("config", evaluation.config.clone()),
-        ("setting", keys.setting.clone()),
-        ("granularity", keys.granularity.clone()),
-        ("notation", keys.notation.clone()),
-        ("curriculum", keys.curriculum.clone()),
-        ("recipe", optional(metrics.run.recipe.clone())),
-        ("size", size.to_owned()),
-    ]
-    .map(|(name, text)| (name.to_owned(), text))
-    .into();
-    for column in COLUMNS.into_iter().filter(|c| c.group != ARITHMETIC || keys.setting == "arithmetic") {
-        let (ours, symbolic) = value(metrics, evaluation, column.name);
-        let text = match column.unit {
-            Unit::Count => optional(ours.map(|v| format!("{:.0}", v.0))),
-            _ => number(ours.map(|v| v.0)),
-        };
-        row.push((column.name.to_owned(), text));
-        let (has_interval, has_symbolic) = kinds_of(column);
-        if has_symbolic {
-            row.push((format!("{}_symbolic", column.name), number(symbolic)));
-        }
-        if has_interval {
-            let interval = ours.and_then(|v| v.1);
-            row.push((format!("{}_lo", column.name), number(interval.map(|i| i.0))));
-            row.push((format!("{}_hi", column.name), number(interval.map(|i| i.1))));
-        }
-    }
-    let recursive = evaluation.recursive.as_ref().map(|r| r.recursive_exact.percent);
-    let malformed = evaluation.greedy.as_ref().map(|g| g.malformed.percent);
-    let rest = [
-        ("recursive_exact", number(recursive)),
-        ("malformed", number(malformed)),
-        ("seed", optional(metrics.run.seed.map(|s| s.to_string()))),
-        ("seconds", optional(metrics.run.seconds.map(|s| format!("{s:.0}")))),
-        ("device", optional(metrics.run.device.clone())),
-        ("commit", optional(metrics.run.commit.clone())),
-    ];
-    row.extend(rest.map(|(name, text)| (name.to_owned(), text)));
-    row
+/// Whether a column's number has an interval.
+pub(crate) fn has_interval(column: Column) -> bool {
+    column.unit == Unit::Percent
 }
 
-/// Whether a column has an interval, and whether `symbolic` means something else there.
-fn kinds_of(column: Column) -> (bool, bool) {
-    let interval = column.unit == Unit::Percent;
+/// Whether `symbolic` means something else than `exact` in a column.
+pub(crate) fn has_symbolic(column: Column) -> bool {
     let shares = column.name.starts_with("err_") || column.name == "sure_rate" || column.group == ARITHMETIC;
-    (interval, column.unit != Unit::Count && !shares)
+    column.unit != Unit::Count && !shares
 }

@@ -3,7 +3,8 @@
 //! Nothing here knows how a prediction was made: any model's predictions, ours or not, are scored by the same code. In the
 //! order of the data: [`predictions`] are read and [`score`]d one by one; [`metrics`] adds them up, with their
 //! [`interval`]s, [`calibration`], [`errors`] and [`slices`]; [`columns`] puts them into the paper's columns beside the
-//! [`paper`]'s own numbers; [`compare`] sets runs side by side, [`matrix`] runs and test sets; [`report`] writes the page.
+//! [`paper`]'s own numbers; [`compare`] sets runs side by side, [`matrix`] runs and test sets; [`report`] writes the page. [`tables`] are
+//! the paper's tables as plans of work; [`records`] of finished runs fill their [`ledger`]s.
 
 pub mod calibration;
 pub mod columns;
@@ -12,17 +13,20 @@ pub mod error;
 pub mod errors;
 pub mod evaluate;
 pub mod interval;
+pub mod ledger;
 pub mod matrix;
 pub mod metrics;
 pub mod paired;
 pub mod paper;
 pub mod predictions;
 pub mod ranking;
+pub mod records;
 pub mod recursive;
 pub mod report;
 pub mod run;
 pub mod score;
 pub mod slices;
+pub mod tables;
 
 pub use error::StudyError;
 pub use evaluate::{Inputs, evaluate};

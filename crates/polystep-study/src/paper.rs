@@ -34,6 +34,15 @@ const OOD_TABLES: [(&str, &str); 3] = [
 /// The arithmetic probe, of which the paper has a sentence: one row for all exercises.
 const PROBE: [(&str, &str); 1] = [("arithmetic", include_str!("../../../paper/arithmetic.csv"))];
 
+/// The sizes of the problem spaces.
+const SIZES: (&str, &str) = ("colide", include_str!("../../../paper/colide.csv"));
+
+/// A table of the paper as it stands in `paper/`, by its name.
+pub fn csv(name: &str) -> Option<&'static str> {
+    let all = TABLES.iter().chain(&OOD_TABLES).chain([&SIZES]);
+    all.into_iter().find(|(table, _)| *table == name).map(|(_, csv)| *csv)
+}
+
 /// What identifies a row of the paper's tables.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct Keys {
@@ -141,7 +150,27 @@ pub fn lookup_ood(trained: &Keys, test_config: &str, test_vars: u32) -> Vec<Prin
     search(&OOD_TABLES, wanted, |_| trained.curriculum.is_empty())
 }
 
-const KEYS: [&str; 10] = [
+/// What stands in a column of one table, on the row of these keys: also words, such as the size of a tuned model.
+pub fn cell(table: &str, keys: &Keys, column: &str) -> Option<&'static str> {
+    let mut lines = csv(table)?.lines();
+    let header: Vec<&str> = lines.next()?.split(',').collect();
+    let at = |name: &str| header.iter().position(|h| *h == name);
+    let vars = keys.vars.to_string();
+    let wanted = [
+        (at("vars")?, &vars),
+        (at("config")?, &keys.config),
+        (at("setting")?, &keys.setting),
+        (at("granularity")?, &keys.granularity),
+        (at("notation")?, &keys.notation),
+        (at("curriculum")?, &keys.curriculum),
+    ];
+    let column = at(column)?;
+    let mut rows = lines.map(|line| line.split(',').collect::<Vec<_>>());
+    rows.find(|row| wanted.iter().all(|(i, text)| row.get(*i) == Some(&text.as_str())))?.get(column).copied()
+}
+
+/// Names of the key columns, in any table.
+pub(crate) const KEYS: [&str; 10] = [
     "vars",
     "config",
     "setting",

@@ -4,7 +4,6 @@ mod fixture;
 
 use fixture::Fake;
 use polystep_core::StepKind;
-use polystep_study::columns::{cells, ledger};
 use polystep_study::{Beam, Evaluation, Inputs, Keys, Metrics, Prediction, Provenance, Scoring, StudyError, evaluate};
 
 fn prediction(
@@ -125,25 +124,4 @@ fn the_document_is_stable() {
     insta::assert_snapshot!("metrics_json", text);
     let again: Metrics = serde_json::from_str(&text).unwrap();
     assert_eq!(serde_json::to_string_pretty(&again).unwrap(), text);
-}
-
-#[test]
-fn the_columns_and_the_ledger_agree() {
-    let folder = tempfile::tempdir().unwrap();
-    let metrics = Fake::default().write(folder.path()).metrics.unwrap();
-    let evaluation = &metrics.evaluations[0];
-    let row = ledger(&metrics, evaluation, "S");
-    let names: Vec<&str> = row.iter().map(|(name, _)| name.as_str()).collect();
-    assert_eq!(names[..8], ["vars", "config", "setting", "granularity", "notation", "curriculum", "recipe", "size"]);
-    assert_eq!(names[names.len() - 6..], ["recursive_exact", "malformed", "seed", "seconds", "device", "commit"]);
-    let text = |name: &str| row.iter().find(|(n, _)| n == name).map(|(_, t)| t.as_str()).unwrap();
-    for cell in cells(&metrics, evaluation) {
-        let ours = cell.ours.unwrap();
-        let decimals = if cell.column.name.ends_with("examples") { 0 } else { 2 };
-        assert_eq!(text(cell.column.name), format!("{ours:.decimals$}"), "{}", cell.column.name);
-    }
-    assert_eq!((text("train_examples"), text("seed"), text("endpoint_acc")), ("7000064", "1", ""));
-    let lo: f64 = text("full_proof_acc_lo").parse().unwrap();
-    assert!(lo < text("full_proof_acc").parse().unwrap());
-    assert!(text("full_proof_acc_symbolic").parse::<f64>().unwrap() >= text("full_proof_acc").parse().unwrap());
 }

@@ -18,6 +18,16 @@ pub fn listen() {
     });
 }
 
+/// Raises the flag when standard input comes to its end: whoever started this process, and holds the other end, wants it to
+/// put its files away, or is gone.
+pub fn when_stdin_closes() {
+    std::thread::spawn(|| {
+        // A standard input that cannot be read is at its end.
+        let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+        RAISED.store(true, Ordering::SeqCst);
+    });
+}
+
 /// An error once a signal has arrived; long loops ask between two blocks of work.
 pub fn check() -> Result<()> {
     if RAISED.load(Ordering::SeqCst) { Err(Failure::Interrupted) } else { Ok(()) }

@@ -25,6 +25,7 @@ mod progress;
 mod prove;
 mod quickstart;
 mod report;
+mod reproduce;
 mod sweep;
 mod table;
 mod train;
@@ -71,6 +72,8 @@ enum Command {
     Eval(eval::Args),
     /// One page about one run or several: curves, the paper's table, errors, calibration, failures
     Report(report::Args),
+    /// Make the paper's tables anew, the paper's numbers beside ours
+    Reproduce(reproduce::Args),
     /// Write a trained model as a Hugging Face folder
     Export(export::Args),
     /// See which devices and libraries there are, and whether they compute rightly
@@ -93,6 +96,7 @@ fn main() -> ExitCode {
         Command::Sweep(args) => sweep::run(args),
         Command::Eval(args) => eval::run(args),
         Command::Report(args) => report::run(args),
+        Command::Reproduce(args) => reproduce::run(args),
         Command::Export(args) => export::run(args),
         Command::Doctor(args) => doctor::run(args),
         Command::Bench(args) => bench::run(args),

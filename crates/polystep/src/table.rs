@@ -7,7 +7,7 @@ pub fn table<const N: usize>(words: usize, header: [&str; N], rows: impl IntoIte
     grid(words, header.map(str::to_owned).to_vec(), rows.into_iter().map(Vec::from))
 }
 
-/// The same with any number of columns.
+/// The same with any number of columns. A cell may have several lines.
 pub fn grid(words: usize, header: Vec<String>, rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let mut table = Table::new();
     table.load_style(TableStyle::new()).set_content_arrangement(ContentArrangement::Disabled);

@@ -80,6 +80,9 @@ pub struct Args {
     /// Any key of the TOML, as in model.layers=6; may be given several times
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
+    /// Save and stop, as on Ctrl-C, when standard input comes to its end
+    #[arg(long, hide = true)]
+    until_stdin_closes: bool,
     #[command(flatten)]
     threads: ThreadArgs,
 }
@@ -98,6 +101,9 @@ const RESUMABLE: [&str; 7] = [
 /// Trains.
 pub fn run(args: Args) -> Result<()> {
     interrupt::listen();
+    if args.until_stdin_closes {
+        interrupt::when_stdin_closes();
+    }
     let overrides = args.overrides()?;
     let (folder, config) = if args.resume { args.resumed(&overrides)? } else { args.fresh(&overrides)? };
     let device = args.device.resolve();

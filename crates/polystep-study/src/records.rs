@@ -1,0 +1,240 @@
+//! The committed record of each finished run, `results/runs/NAME/`: its configuration, numbers and learning curves.
+//!
+//! Weights are large and stay where they were trained; a record is small and travels with the repository. Every ledger is made from
+//! records alone. A record that cannot be read is an error, not a run that is missing: it would be trained again, and its
+//! numbers replaced in silence.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::error::StudyError;
+use crate::metrics::{Evaluation, Metrics};
+use crate::run::keys_of_config;
+use crate::tables::TestSet;
+
+/// Bytes of learning curves that are worth keeping.
+const CURVES: usize = 80_000;
+
+/// A finished run.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Record {
+    /// The resolved configuration.
+    pub config: toml::Table,
+    /// The numbers.
+    pub metrics: Metrics,
+}
+
+impl Record {
+    /// Reads the record in a folder; none if the folder has no metrics.json.
+    pub fn read(folder: &Path) -> Result<Option<Record>, StudyError> {
+        let Some(text) = text(&folder.join("metrics.json"))? else { return Ok(None) };
+        let damaged = |name: &str, why: String| StudyError::Document { path: folder.join(name), why };
+        let mut metrics: Metrics = serde_json::from_str(&text)
+            .map_err(|e| damaged("metrics.json", format!("{e}; restore it or remove it")))?;
+        let config = self::text(&folder.join("config.toml"))?
+            .ok_or_else(|| damaged("config.toml", "it is missing beside its metrics.json".into()))?;
+        let config: toml::Table = toml::from_str(&config).map_err(|e| {
+            let at = e.span().map_or(1, |span| config[..span.start].matches('\n').count() + 1);
+            damaged("config.toml", format!("line {at}: {}", e.message()))
+        })?;
+        // Training alone does not write the keys.
+        if metrics.keys.config.is_empty() {
+            metrics.keys = keys_of_config(&config);
+        }
+        Ok(Some(Record { config, metrics }))
+    }
+
+    /// What the model did on a set.
+    pub fn evaluation(&self, set: &TestSet) -> Option<&Evaluation> {
+        self.metrics.evaluations.iter().find(|e| e.config == set.config && e.vars == set.vars)
+    }
+
+    /// Whether all that is asked on a set was measured, on at least so many proofs.
+    pub fn has(&self, set: &TestSet, proofs: u64) -> bool {
+        self.evaluation(set).is_some_and(|e| {
+            let greedy = e.greedy.as_ref().is_some_and(|g| g.full_proof.exact.of >= proofs);
+            greedy && (!set.beam || e.beam.is_some())
+        })
+    }
+
+    /// Adds evaluations that another record of the same run has. Another run's are not ours, whatever its name.
+    pub fn merge(&mut self, other: &Record) {
+        if self.metrics.run != other.metrics.run {
+            return;
+        }
+        for theirs in &other.metrics.evaluations {
+            let same = |e: &Evaluation| e.config == theirs.config && e.vars == theirs.vars;
+            match self.metrics.evaluations.iter_mut().find(|e| same(e)) {
+                Some(ours) if ours.beam.is_none() && theirs.beam.is_some() => *ours = theirs.clone(),
+                Some(_) => {}
+                None => self.metrics.evaluations.push(theirs.clone()),
+            }
+        }
+    }
+}
+
+/// The records of a folder, by name.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Records {
+    folder: PathBuf,
+    all: BTreeMap<String, Record>,
+}
+
+impl Records {
+    /// Reads every record in a folder; none if there is no such folder.
+    pub fn read(folder: &Path) -> Result<Records, StudyError> {
+        let mut records = Records { folder: folder.to_path_buf(), all: BTreeMap::new() };
+        let entries = match fs::read_dir(folder) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(records),
+            entries => entries.map_err(|e| StudyError::read(folder, e))?,
+        };
+        for entry in entries {
+            let entry = entry.map_err(|e| StudyError::read(folder, e))?;
+            if let Some(record) = Record::read(&entry.path())? {
+                records.all.insert(entry.file_name().to_string_lossy().into_owned(), record);
+            }
+        }
+        Ok(records)
+    }
+
+    /// The record of a run.
+    pub fn get(&self, name: &str) -> Option<&Record> {
+        self.all.get(name)
+    }
+
+    /// All of them, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Record)> {
+        self.all.iter().map(|(name, record)| (name.as_str(), record))
+    }
+
+    /// The record that a run's folder gives, and its files in the order in which they are to be written. Evaluations that
+    /// the old record of the same run has are kept.
+    pub fn made_of(&self, name: &str, run: &Path) -> Result<(Record, [(PathBuf, String); 3]), StudyError> {
+        let missing = || StudyError::Document {
+            path: run.join("metrics.json"),
+            why: "it is missing: the run is not finished".into(),
+        };
+        let mut record = Record::read(run)?.ok_or_else(missing)?;
+        if let Some(old) = self.get(name) {
+            record.merge(old);
+        }
+        let config = text(&run.join("config.toml"))?.unwrap_or_default();
+        let curves = thinned(&text(&run.join("metrics.jsonl"))?.unwrap_or_default());
+        // An evaluation has a thousand numbers: one line for each would make the file three times as large.
+        let metrics = serde_json::to_string(&record.metrics).map_err(|e| StudyError::write(run, e.into()))?;
+        // The numbers last: with them the record is there.
+        let files = [("config.toml", config), ("metrics.jsonl", curves), ("metrics.json", metrics + "\n")];
+        let folder = self.folder.join(name);
+        Ok((record, files.map(|(file, text)| (folder.join(file), text))))
+    }
+
+    /// Knows a record from now on.
+    pub fn insert(&mut self, name: &str, record: Record) {
+        self.all.insert(name.to_owned(), record);
+    }
+}
+
+fn text(path: &Path) -> Result<Option<String>, StudyError> {
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(None),
+        Err(e) => Err(StudyError::read(path, e)),
+    }
+}
+
+/// Learning curves with as few lines left out as the size asks for: every validation stays, of the other kinds of lines every
+/// n-th.
+fn thinned(log: &str) -> String {
+    let kept = |every: usize| -> String {
+        let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
+        let keep = log.lines().filter(|line| {
+            let kind = line.split('"').nth(3).unwrap_or_default();
+            let n = seen.entry(kind).or_default();
+            *n += 1;
+            kind == "valid" || *n % every == 0
+        });
+        keep.map(|line| format!("{line}\n")).collect()
+    };
+    let most = log.lines().count().max(1);
+    (1..=most).map(kept).find(|text| text.len() <= CURVES).unwrap_or_else(|| kept(most))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::Provenance;
+
+    fn take(records: &mut Records, name: &str, run: &Path) {
+        let (record, files) = records.made_of(name, run).unwrap();
+        for (path, text) in files {
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        records.insert(name, record);
+    }
+
+    /// A run's folder with empty evaluations of some sets.
+    fn run(folder: &Path, seconds: f64, sets: &[&str]) -> PathBuf {
+        let path = folder.join("run");
+        fs::create_dir_all(&path).unwrap();
+        fs::write(path.join("config.toml"), "[data]\nconfig = \"small_coeff\"\nvars = 1\n").unwrap();
+        fs::write(path.join("metrics.jsonl"), "").unwrap();
+        let evaluation = |config: &&str| Evaluation { config: (*config).into(), vars: 1, ..Evaluation::default() };
+        let run = Provenance { seconds: Some(seconds), ..Provenance::default() };
+        let metrics = Metrics { run, evaluations: sets.iter().map(evaluation).collect(), ..Metrics::default() };
+        fs::write(path.join("metrics.json"), serde_json::to_string(&metrics).unwrap()).unwrap();
+        path
+    }
+
+    fn sets(records: &Records) -> Vec<&str> {
+        records.get("a").unwrap().metrics.evaluations.iter().map(|e| e.config.as_str()).collect()
+    }
+
+    #[test]
+    fn evaluations_of_the_same_run_add_up_and_of_another_do_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let results = folder.path().join("runs");
+        let mut records = Records::read(&results).unwrap();
+        take(&mut records, "a", &run(folder.path(), 7.0, &["small_coeff"]));
+        take(&mut records, "a", &run(folder.path(), 7.0, &["large_coeff"]));
+        assert_eq!(sets(&records), ["large_coeff", "small_coeff"]);
+        assert_eq!(Records::read(&results).unwrap(), records, "what is written is what is known");
+        take(&mut records, "a", &run(folder.path(), 8.0, &["large_coeff"]));
+        assert_eq!(sets(&records), ["large_coeff"], "trained anew: the old numbers are not its own");
+        assert_eq!(records.get("a").unwrap().metrics.keys.config, "small_coeff");
+    }
+
+    #[test]
+    fn a_damaged_record_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = run(folder.path(), 1.0, &[]);
+        fs::write(path.join("metrics.json"), "{\"seed\": 1,\n\"keys\": 3}").unwrap();
+        let error = Records::read(folder.path()).unwrap_err().to_string();
+        assert!(error.contains("run/metrics.json cannot be understood") && error.contains("line 2"), "{error}");
+        run(folder.path(), 1.0, &[]);
+        fs::write(path.join("config.toml"), "[data]\nvars = = 1\n").unwrap();
+        let error = Records::read(folder.path()).unwrap_err().to_string();
+        assert!(error.contains("run/config.toml cannot be understood: line 2"), "{error}");
+        fs::remove_file(path.join("config.toml")).unwrap();
+        let error = Records::read(folder.path()).unwrap_err().to_string();
+        assert!(
+            error.ends_with("run/config.toml cannot be understood: it is missing beside its metrics.json"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn long_curves_keep_every_validation() {
+        let train = |i: usize| format!("{{\"kind\":\"train\",\"step\":{i},\"loss\":0.123456789,\"seconds\":1.0}}\n");
+        let valid = |i: usize| format!("{{\"kind\":\"valid\",\"step\":{i},\"full_proof\":0.5}}\n");
+        let log: String = (0..4000).map(|i| train(i) + &if i % 50 == 0 { valid(i) } else { String::new() }).collect();
+        let thin = thinned(&log);
+        let count = |kind: &str| thin.lines().filter(|l| l.contains(kind)).count();
+        assert!(log.len() > 2 * CURVES && thin.len() <= CURVES);
+        assert_eq!(count("valid"), 80);
+        assert!(count("train") > 1000 && thin.lines().all(|l| log.contains(l)));
+        assert_eq!(thinned(&valid(1)), valid(1));
+    }
+}

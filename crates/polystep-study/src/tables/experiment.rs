@@ -1,0 +1,169 @@
+//! A run of the paper's tables: what it is trained on, how, and its one name.
+//!
+//! The name leaves out what is usual (plain, recipe fast, seed 1), so that `large_coeff-1-coarse-infix` is the same folder for
+//! every table, machine and day. The recipe is part of it: `paper` and `fast` never mix.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::paper::{Keys, cell, lookup};
+
+/// Which defaults a run is laid over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Recipe {
+    /// The best we can do in the budget.
+    #[default]
+    Fast,
+    /// The paper's own, with its number of examples: for comparison.
+    Paper,
+}
+
+impl fmt::Display for Recipe {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Recipe::Fast => "fast",
+            Recipe::Paper => "paper",
+        })
+    }
+}
+
+impl FromStr for Recipe {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        [Recipe::Fast, Recipe::Paper]
+            .into_iter()
+            .find(|r| r.to_string() == text)
+            .ok_or_else(|| format!("the recipes are fast and paper, not `{text}`"))
+    }
+}
+
+/// Hyper-parameters that the paper states for a row: its search found them.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Hyper {
+    /// S or L.
+    pub size: &'static str,
+    /// Width.
+    pub emb: u32,
+    /// Dropout.
+    pub dropout: f64,
+    /// Examples in a batch.
+    pub batch: u32,
+}
+
+impl Hyper {
+    /// Those that `var1comboerrors` states; `var1combo` has the same models.
+    fn of(keys: &Keys) -> Option<Hyper> {
+        let text = |column| cell("var1comboerrors", keys, column);
+        Some(Hyper {
+            size: if text("size")? == "tr-l" { "L" } else { "S" },
+            emb: text("emb")?.parse().ok()?,
+            dropout: text("dropout")?.parse().ok()?,
+            batch: text("batch")?.parse().ok()?,
+        })
+    }
+}
+
+/// A model that a table needs.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Experiment {
+    /// What it is trained on.
+    pub keys: Keys,
+    /// How.
+    pub recipe: Recipe,
+    /// From which seed.
+    pub seed: u64,
+}
+
+impl Experiment {
+    /// A model by its keys.
+    pub fn new(keys: Keys, recipe: Recipe, seed: u64) -> Experiment {
+        Experiment { keys, recipe, seed }
+    }
+
+    /// The name of its folder.
+    pub fn name(&self) -> String {
+        let Keys { vars, config, setting, granularity, notation, curriculum, .. } = &self.keys;
+        let mut name = match setting.as_str() {
+            "endpoint" => format!("{config}-{vars}-endpoint-{notation}"),
+            _ => format!("{config}-{vars}-{granularity}-{notation}"),
+        };
+        let suffix = match setting.as_str() {
+            "plain" | "endpoint" => "",
+            "curriculum" => curriculum,
+            other => other,
+        };
+        for part in [suffix, if self.recipe == Recipe::Paper { "paper" } else { "" }] {
+            if !part.is_empty() {
+                name += &format!("-{part}");
+            }
+        }
+        if self.seed != 1 {
+            name += &format!("-seed{}", self.seed);
+        }
+        name
+    }
+
+    /// Hyper-parameters that the paper states. A `tuned` row has them in either recipe; a calculator's belong to the paper's own
+    /// recipe only, where the paper compares with tuned models.
+    pub fn hyper(&self) -> Option<Hyper> {
+        let stated = match self.keys.setting.as_str() {
+            "tuned" => true,
+            "calculator" => self.recipe == Recipe::Paper,
+            _ => false,
+        };
+        stated.then(|| Hyper::of(&self.keys)).flatten()
+    }
+
+    /// Its configuration as keys of a run's TOML, to be laid over its recipe.
+    pub fn overrides(&self) -> Vec<(String, String)> {
+        let Keys { vars, config, setting, granularity, notation, curriculum, .. } = &self.keys;
+        let endpoint = setting == "endpoint";
+        let text = |text: &str| format!("{text:?}");
+        let mut all = vec![("train.recipe", text(&self.recipe.to_string()))];
+        all.push(("data.config", text(config)));
+        all.push(("data.vars", vars.to_string()));
+        all.push((
+            "data.setting",
+            text(match setting.as_str() {
+                "tuned" | "curriculum" => "plain",
+                setting => setting,
+            }),
+        ));
+        if !endpoint {
+            all.push(("data.granularity", text(granularity)));
+        }
+        all.push(("data.notation", text(notation)));
+        all.push(("data.seed", self.seed.to_string()));
+        if !curriculum.is_empty() {
+            all.push(("curriculum.name", text(curriculum)));
+        }
+        if let Some(Hyper { size, emb, dropout, batch }) = self.hyper() {
+            all.push(("model.size", text(size)));
+            all.push(("model.d", emb.to_string()));
+            all.push(("model.dropout", format!("{dropout:?}")));
+            all.push(("train.batch", batch.to_string()));
+        }
+        // The recipe itself knows the budgets of plain rows only.
+        if self.recipe == Recipe::Paper {
+            let column = if endpoint { "endpoint_train_examples" } else { "train_examples" };
+            if let Some(examples) = lookup(&self.keys).into_iter().find(|p| p.column == column) {
+                all.push(("train.examples", examples.text.to_owned()));
+            }
+        }
+        all.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+    }
+}
+
+/// The size of a resolved configuration's model, as the ledger names it: `S`, `L`, and the width where it is not 256: `L-512`.
+pub fn size_of_config(config: &toml::Table) -> String {
+    let model = config.get("model");
+    let size = model.and_then(|m| m.get("size")?.as_str()).unwrap_or_default();
+    match model.and_then(|m| m.get("d")?.as_integer()) {
+        Some(256) | None => size.to_owned(),
+        Some(d) => format!("{size}-{d}"),
+    }
+}

@@ -1,0 +1,193 @@
+//! The paper's result tables as plans of work: for every row, which models it needs and on which sets they are tested.
+//!
+//! The rows are those of `paper/*.csv`, nothing else: keys say what is trained, the other columns what is asked. A model is
+//! shared by all rows that need it (the one-shot model of a space stands on every row of that space), so a run is named by what it
+//! is, never by the table that asked for it first.
+
+mod accuracy;
+mod experiment;
+mod ood;
+mod view;
+
+pub use experiment::{Experiment, Hyper, Recipe, size_of_config};
+pub use view::{View, ViewCell, ViewRow, number, words};
+
+use crate::columns::{COLUMNS, Column};
+use crate::paper::{KEYS, Keys, csv};
+
+/// What kind of work a table is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// Sizes of problem spaces: nothing is trained.
+    Sizes,
+    /// Models tested on the space they were trained on: accuracies, errors.
+    Accuracy,
+    /// Models tested on other spaces.
+    Ood,
+}
+
+/// A result table of the paper.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Table {
+    /// Its name: the CSV's.
+    pub name: &'static str,
+    /// Names of its columns, in order.
+    pub header: Vec<&'static str>,
+    /// Its rows, in order.
+    pub rows: Vec<Row>,
+}
+
+/// A row of a table.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Row {
+    /// Its number, from 1.
+    pub number: usize,
+    /// Columns and what is printed there.
+    cells: Vec<(&'static str, &'static str)>,
+}
+
+/// A test set, and how much is asked there.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct TestSet {
+    /// The space.
+    pub config: String,
+    /// Its number of variables.
+    pub vars: u32,
+    /// Whether beam search is asked too.
+    pub beam: bool,
+}
+
+/// What a row needs of one model.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Need {
+    /// The model.
+    pub experiment: Experiment,
+    /// Where it is tested.
+    pub set: TestSet,
+    /// Whether it is the one-shot model of the `endpoint_` columns.
+    pub endpoint: bool,
+}
+
+/// The 17 tables, by name.
+pub const NAMES: [&str; 17] = [
+    "var1coarsefull",
+    "OODcoeff",
+    "OODterm",
+    "var1coarse",
+    "var1error",
+    "var2coarse",
+    "OOD2var",
+    "var2error",
+    "curriculum-var1coarse",
+    "var1combo",
+    "var1comboerrors",
+    "results2varfine",
+    "annotate1var",
+    "annotate1varerror",
+    "annotate2var",
+    "annotate2varerror",
+    "colide",
+];
+
+impl Table {
+    /// The table of this name.
+    pub fn named(name: &str) -> Option<Table> {
+        let name = NAMES.into_iter().find(|n| *n == name)?;
+        let mut lines = csv(name)?.lines();
+        let header: Vec<&'static str> = lines.next()?.split(',').collect();
+        let row = |(i, line): (usize, &'static str)| Row {
+            number: i + 1,
+            cells: header.iter().copied().zip(line.split(',')).collect(),
+        };
+        Some(Table { name, rows: lines.enumerate().map(row).collect(), header })
+    }
+
+    /// All of them, in the order of [`NAMES`].
+    pub fn all() -> Vec<Table> {
+        NAMES.into_iter().filter_map(Table::named).collect()
+    }
+
+    /// What kind of work it is.
+    pub fn kind(&self) -> Kind {
+        match self.header.as_slice() {
+            header if header.contains(&"test_config") => Kind::Ood,
+            header if header.contains(&"setting") => Kind::Accuracy,
+            _ => Kind::Sizes,
+        }
+    }
+
+    /// Names of its key columns, in order.
+    pub fn keys(&self) -> impl Iterator<Item = &'static str> {
+        self.header.iter().copied().filter(|c| KEYS.contains(c))
+    }
+
+    /// Its columns of results that a model can fill, in order.
+    pub fn columns(&self) -> impl Iterator<Item = Column> {
+        self.header.iter().filter_map(|name| COLUMNS.into_iter().find(|c| c.name == *name))
+    }
+
+    /// Its rows' needs, with the row's number.
+    pub fn needs(&self, recipe: Recipe, seed: u64) -> Vec<(usize, Need)> {
+        self.rows.iter().flat_map(|row| row.needs(recipe, seed).into_iter().map(|need| (row.number, need))).collect()
+    }
+}
+
+impl Row {
+    /// What is printed in a column; nothing if the table has no such column.
+    pub fn text(&self, column: &str) -> Option<&'static str> {
+        self.cells.iter().find(|(name, _)| *name == column).map(|(_, text)| *text)
+    }
+
+    /// The paper's number in a column.
+    pub fn value(&self, column: &str) -> Option<f64> {
+        self.text(column)?.parse().ok()
+    }
+
+    /// Its keys and their values, in order.
+    pub fn keys(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        self.cells.iter().copied().filter(|(name, _)| KEYS.contains(name))
+    }
+
+    /// The models it needs and where they are tested; none for a row of sizes.
+    pub fn needs(&self, recipe: Recipe, seed: u64) -> Vec<Need> {
+        match (self.text("test_config"), self.text("setting")) {
+            (Some(_), _) => vec![ood::need(self, recipe, seed)],
+            (None, Some(_)) => accuracy::needs(self, recipe, seed),
+            (None, None) => Vec::new(),
+        }
+    }
+
+    /// What its main model is trained on.
+    fn trained_on(&self) -> Keys {
+        let text = |name: &str| self.text(name).unwrap_or_default().to_owned();
+        let [vars, config] = match self.text("train_config") {
+            Some(_) => ["train_vars", "train_config"],
+            None => ["vars", "config"],
+        };
+        Keys {
+            vars: text(vars).parse().unwrap_or(0),
+            config: text(config),
+            setting: text("setting"),
+            granularity: text("granularity"),
+            notation: text("notation"),
+            curriculum: text("curriculum"),
+            ..Keys::default()
+        }
+    }
+}
+
+/// Every test set that any table asks of a model. Weights may be gone when the next table is made, so all are asked at once.
+pub fn test_sets(experiment: &Experiment) -> Vec<TestSet> {
+    let mut sets: Vec<TestSet> = Vec::new();
+    let needs = Table::all().into_iter().flat_map(|table| table.needs(experiment.recipe, experiment.seed));
+    for (_, need) in needs.filter(|(_, need)| need.experiment.name() == experiment.name()) {
+        match sets.iter_mut().find(|s| (&s.config, s.vars) == (&need.set.config, need.set.vars)) {
+            Some(set) => set.beam |= need.set.beam,
+            None => sets.push(need.set),
+        }
+    }
+    sets
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,188 @@
+//! A table for people: for every row our numbers above the paper's, and which of ours are lower.
+//!
+//! With several seeds ours is their mean, and the interval their range; with one seed it is Wilson's. Only columns where more is
+//! better can be lower: a share of errors, or a number of examples, is neither good nor bad.
+
+use serde::Serialize;
+
+use super::{Recipe, Row, Table};
+use crate::columns::{Cell, Column, Unit};
+use crate::ledger::{Filled, seeds};
+use crate::records::Records;
+
+/// A table with our numbers beside the paper's.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct View {
+    /// The table's name.
+    pub table: &'static str,
+    /// The recipe of our numbers.
+    pub recipe: Recipe,
+    /// The columns.
+    pub columns: Vec<Column>,
+    /// The rows.
+    pub rows: Vec<ViewRow>,
+}
+
+/// A row of a [`View`].
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct ViewRow {
+    /// Its number in the paper's table, from 1.
+    pub number: usize,
+    /// Its keys.
+    pub keys: Vec<(&'static str, &'static str)>,
+    /// The seeds of our models; none if there are no models yet.
+    pub seeds: Vec<u64>,
+    /// Its numbers, column by column.
+    pub cells: Vec<ViewCell>,
+}
+
+/// A number of ours and the paper's.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct ViewCell {
+    /// Ours; the mean of several seeds.
+    pub ours: Option<f64>,
+    /// Wilson's 95 % interval; of several seeds the range.
+    pub interval: Option<(f64, f64)>,
+    /// As the paper prints it.
+    pub paper: Option<&'static str>,
+    /// Whether ours is lower than the paper's where more is better.
+    pub lower: bool,
+}
+
+impl View {
+    /// The rows of a table with what the records know, over the first seeds, `1..=most`.
+    pub fn of(table: &Table, rows: &[&Row], recipe: Recipe, most: u64, records: &Records) -> View {
+        let row = |row: &&Row| {
+            let known = seeds(row, recipe, records).into_iter().filter(|seed| *seed <= most);
+            let filled: Vec<Filled> = known.filter_map(|seed| Filled::of(table, row, recipe, seed, records)).collect();
+            let cell = |(i, column): (usize, Column)| {
+                let cells: Vec<&Cell> = filled.iter().map(|f| &f.cells[i]).collect();
+                ViewCell::of(column, row, &cells)
+            };
+            ViewRow {
+                number: row.number,
+                keys: row.keys().collect(),
+                seeds: filled.iter().map(|f| f.seed).collect(),
+                cells: table.columns().enumerate().map(cell).collect(),
+            }
+        };
+        View { table: table.name, recipe, columns: table.columns().collect(), rows: rows.iter().map(row).collect() }
+    }
+
+    /// The keys whose value is the same on all rows, and the names of the others.
+    pub fn common_keys(&self) -> (Vec<&'static str>, Vec<&'static str>) {
+        let Some(first) = self.rows.first() else { return (Vec::new(), Vec::new()) };
+        let same = |key: &(&str, &str)| self.rows.iter().all(|row| row.keys.contains(key));
+        // One row has all its keys in common with itself: then they are its name.
+        let (common, other): (Vec<_>, Vec<_>) = first.keys.iter().partition(|key| self.rows.len() > 1 && same(key));
+        let value = |(key, value): (&'static str, &'static str)| match key {
+            "vars" if value == "1" => "1 variable",
+            "vars" if value == "2" => "2 variables",
+            _ => value,
+        };
+        let words = common.into_iter().map(value).filter(|word| !word.is_empty()).collect();
+        (words, other.into_iter().map(|(key, _)| key).collect())
+    }
+
+    /// The numbers that are lower than the paper's, a sentence for each row that has some.
+    pub fn lower(&self) -> Vec<String> {
+        let (_, names) = self.common_keys();
+        let sentence = |row: &ViewRow| {
+            let cells = self.columns.iter().zip(&row.cells).filter(|(_, cell)| cell.lower);
+            let parts: Vec<String> = cells
+                .map(|(column, cell)| {
+                    let ours = cell.ours.map_or(String::new(), |v| number(v, column.unit));
+                    format!("{} {ours} (paper {})", words(*column), cell.paper.unwrap_or_default())
+                })
+                .collect();
+            let keys: Vec<&str> = names.iter().map(|name| row.key(name)).filter(|key| !key.is_empty()).collect();
+            (!parts.is_empty()).then(|| format!("{} {}: {}", row.number, keys.join(" "), parts.join(", ")))
+        };
+        self.rows.iter().filter_map(sentence).collect()
+    }
+
+    /// A Markdown table, ours and the paper's in one cell.
+    pub fn markdown(&self) -> String {
+        let (_, names) = self.common_keys();
+        let columns = self.columns.iter().map(|c| words(*c));
+        let header: Vec<String> = names.iter().map(|n| (*n).to_owned()).chain(columns).collect();
+        let mut text = format!("| {} |\n|{}\n", header.join(" | "), "---|".repeat(header.len()));
+        for row in &self.rows {
+            let keys = names.iter().map(|name| row.key(name).to_owned());
+            let cells = self.columns.iter().zip(&row.cells).map(|(column, cell)| {
+                let ours = cell.ours.map_or("—".into(), |v| number(v, column.unit));
+                let mark = if cell.lower { " ▼" } else { "" };
+                let paper = cell.paper_text(column.unit);
+                format!("{ours}{mark} / {paper}")
+            });
+            text += &format!("| {} |\n", keys.chain(cells).collect::<Vec<_>>().join(" | "));
+        }
+        text
+    }
+}
+
+impl ViewRow {
+    /// The value of a key.
+    pub fn key(&self, name: &str) -> &'static str {
+        self.keys.iter().find(|(key, _)| *key == name).map_or("", |(_, value)| value)
+    }
+}
+
+impl ViewCell {
+    fn of(column: Column, row: &Row, cells: &[&Cell]) -> ViewCell {
+        let ours: Vec<f64> = cells.iter().filter_map(|c| c.ours).collect();
+        let mean = (!ours.is_empty()).then(|| ours.iter().sum::<f64>() / ours.len() as f64);
+        let interval = match cells {
+            [one] => one.interval,
+            _ => mean.map(|_| ours.iter().fold((f64::MAX, f64::MIN), |(lo, hi), v| (lo.min(*v), hi.max(*v)))),
+        };
+        ViewCell::new(column, row, mean, interval)
+    }
+
+    /// Ours in a column of a row, beside the paper's.
+    pub fn new(column: Column, row: &Row, ours: Option<f64>, interval: Option<(f64, f64)>) -> ViewCell {
+        let paper = row.text(column.name).filter(|text| text.parse::<f64>().is_ok());
+        let more_is_better = column.unit != Unit::Count && !column.name.starts_with("err_");
+        // Below what the paper's rounded number may stand for.
+        let lower = match (ours, row.value(column.name)) {
+            (Some(ours), Some(paper)) => more_is_better && ours < paper - 1e-9,
+            _ => false,
+        };
+        ViewCell { ours, interval, paper, lower }
+    }
+
+    /// The paper's number, as it prints it; counts are shortened.
+    pub fn paper_text(&self, unit: Unit) -> String {
+        match (self.paper, unit) {
+            (Some(text), Unit::Count) => text.parse().map_or(text.to_owned(), |v| number(v, unit)),
+            (Some(text), _) => text.to_owned(),
+            (None, _) => String::new(),
+        }
+    }
+}
+
+/// `full proof`, `first error: mul`: a column in a sentence.
+pub fn words(column: Column) -> String {
+    match column.name {
+        "f1" => "F1".into(),
+        "precision" | "recall" => column.name.into(),
+        _ if column.name.starts_with("err_") => format!("{}: {}", column.group.to_lowercase(), column.heading),
+        "endpoint_train_examples" => "endpoint examples".into(),
+        "train_examples" => "examples".into(),
+        "endpoint_acc" => "endpoint".into(),
+        _ => column.heading.to_lowercase(),
+    }
+}
+
+/// A number as a table shows it.
+pub fn number(value: f64, unit: Unit) -> String {
+    match unit {
+        Unit::Percent => format!("{value:.2}"),
+        Unit::Fraction => format!("{value:.3}"),
+        Unit::Count => match value {
+            v if v >= 99.5e6 => format!("{:.0}M", v / 1e6),
+            v if v >= 1e5 => format!("{:.1}M", v / 1e6),
+            v => format!("{v:.0}"),
+        },
+    }
+}

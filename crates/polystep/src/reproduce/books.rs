@@ -1,0 +1,92 @@
+//! The books: records of runs and the ledgers made from them. Every file is whole or not there, and what cannot be read stops the
+//! command before anything is written over it.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use polystep_study::ledger::Ledger;
+use polystep_study::records::Records;
+use polystep_study::tables::{Kind, Recipe, Table};
+
+use super::runs::Folders;
+use crate::failure::{Result, bad_input};
+use crate::output::Output;
+
+/// Records and ledgers of a results folder.
+pub struct Books {
+    results: PathBuf,
+    /// The records.
+    pub records: Records,
+}
+
+impl Books {
+    /// Opens the books; everything that will be written over is read first.
+    pub fn open(folders: &Folders) -> Result<Books> {
+        let records = Records::read(&folders.records()).map_err(bad_input)?;
+        let books = Books { results: folders.results.clone(), records };
+        for table in Table::all() {
+            for recipe in [Recipe::Fast, Recipe::Paper] {
+                books.ledger(&table, recipe)?;
+            }
+        }
+        Ok(books)
+    }
+
+    /// Where the ledger of a table is. Sizes of spaces belong to no recipe.
+    pub fn path(&self, table: &Table, recipe: Recipe) -> PathBuf {
+        let name = format!("{}.csv", table.name);
+        match (recipe, table.kind()) {
+            (Recipe::Paper, Kind::Accuracy | Kind::Ood) => self.results.join("paper").join(name),
+            _ => self.results.join(name),
+        }
+    }
+
+    /// The ledger of a table as it stands.
+    pub fn ledger(&self, table: &Table, recipe: Recipe) -> Result<Option<Ledger>> {
+        Ledger::read(&self.path(table, recipe), table).map_err(bad_input)
+    }
+
+    /// Takes a run's folder into the records.
+    pub fn take(&mut self, name: &str, run: &Path) -> Result<()> {
+        let (record, files) = self.records.made_of(name, run).map_err(bad_input)?;
+        for (path, text) in files {
+            write(&path, &text)?;
+        }
+        self.records.insert(name, record);
+        Ok(())
+    }
+
+    /// Writes the ledgers of the tables that the records fill, where they have changed.
+    pub fn settle<'t>(&self, tables: impl IntoIterator<Item = &'t Table>, recipe: Recipe) -> Result<()> {
+        for table in tables.into_iter().filter(|table| table.kind() != Kind::Sizes) {
+            let ledger = Ledger::of(table, recipe, &self.records);
+            let old = self.ledger(table, recipe)?;
+            let path = self.path(table, recipe);
+            for line in old.iter().flat_map(|old| old.unknown_to(&ledger)) {
+                let line = format_args!("{} line {line}: no record in results/runs backs it any more", path.display());
+                let _ = writeln!(std::io::stderr(), "{line}; it is left out");
+            }
+            if old.as_ref() != Some(&ledger) && (old.is_some() || !ledger.lines.is_empty()) {
+                self.write(table, recipe, &ledger)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes a ledger.
+    pub fn write(&self, table: &Table, recipe: Recipe, ledger: &Ledger) -> Result<()> {
+        write(&self.path(table, recipe), &ledger.text())
+    }
+}
+
+/// Writes a whole file, its folder included.
+fn write(path: &Path, text: &str) -> Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    }
+    let mut out = Output::create(Some(path))?;
+    out.write_all(text.as_bytes())?;
+    out.finish()
+}

@@ -1,0 +1,65 @@
+//! `--import FOLDER`: runs that were made elsewhere, by their own commands, become records. A run is known by its configuration,
+//! not by its folder's name: what it was trained on, the shape of its model and its recipe must be those of a row.
+
+use std::path::Path;
+
+use polystep_learn::config::RunConfig;
+use polystep_study::tables::{Experiment, Recipe, Table};
+
+use super::books::Books;
+use super::pace::note;
+use super::plan::Plans;
+use crate::failure::{Result, bad_input};
+
+/// Takes one run's folder, or every run in a folder of runs, into the books.
+pub fn import(folder: &Path, plans: &Plans, books: &mut Books) -> Result<()> {
+    let failed = |e| bad_input(format!("cannot read {}: {e}", folder.display()));
+    let mut runs = Vec::new();
+    if folder.join("config.toml").exists() {
+        runs.push(folder.to_path_buf());
+    } else {
+        for entry in std::fs::read_dir(folder).map_err(failed)? {
+            let path = entry.map_err(failed)?.path();
+            runs.extend(path.join("config.toml").exists().then_some(path));
+        }
+        runs.sort();
+    }
+    if runs.is_empty() {
+        return Err(bad_input(format!("there is no run in {}: no config.toml there or one below", folder.display())));
+    }
+    for run in runs {
+        let (experiment, config) = known(&run, plans)?;
+        books.take(&experiment.name(), &run)?;
+        let planned = plans.config(&experiment)?.train.examples;
+        let other = match (config.train.examples, planned) {
+            (Some(n), Some(m)) if n != m => format!(" (its budget was {n} examples; the table's is {m})"),
+            _ => String::new(),
+        };
+        note(&format!("{} is {}{other}", run.display(), experiment.name()));
+        books.settle(&Table::all(), experiment.recipe)?;
+    }
+    Ok(())
+}
+
+/// Which run of the tables a folder holds.
+fn known(run: &Path, plans: &Plans) -> Result<(Experiment, RunConfig)> {
+    let path = run.join("config.toml");
+    let text = std::fs::read_to_string(&path).map_err(|e| bad_input(format!("cannot read {}: {e}", path.display())))?;
+    let config = RunConfig::from_toml(&text, &[]).map_err(|e| bad_input(format!("{}: {e}", path.display())))?;
+    let identity = |config: &RunConfig| {
+        let mut config = config.clone();
+        config.data.seed = 0;
+        (config.data, config.model, config.space, config.train.recipe, config.train.batch)
+    };
+    for (table, _) in plans.iter() {
+        for recipe in [Recipe::Fast, Recipe::Paper] {
+            for (_, need) in table.needs(recipe, config.data.seed) {
+                if identity(&plans.config(&need.experiment)?) == identity(&config) {
+                    return Ok((need.experiment, config));
+                }
+            }
+        }
+    }
+    let why = "no row of any table has such data, model, batch and recipe";
+    Err(bad_input(format!("{} is not a run of the paper's tables: {why}", run.display())))
+}

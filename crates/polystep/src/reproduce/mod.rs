@@ -1,0 +1,231 @@
+//! `polystep reproduce`: the paper's tables, made here, the paper's numbers beside ours.
+//!
+//! In the order of the work: `select` the rows, look up their runs in `plan`s, see what there is of each (`runs`), make the rest
+//! (`work`, at the pace of `pace`), enter it into the `books`, and `show` the tables. Nothing that is done is done again, and a
+//! command that was stopped goes on where it stopped.
+
+mod books;
+mod import;
+mod pace;
+mod plan;
+mod runs;
+mod select;
+mod show;
+mod sizes;
+mod work;
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use clap::Args as ClapArgs;
+use polystep_study::tables::{Kind, Recipe, Row, Table, View};
+
+use crate::args::ThreadArgs;
+use crate::device::Device;
+use crate::failure::{Failure, Result, bad_input};
+use crate::{interrupt, say};
+use books::Books;
+use pace::{Pace, note};
+use plan::Plans;
+use runs::{Folders, Job, State};
+use select::Rows;
+use work::Workshop;
+
+const EXAMPLES: &str = "\
+Examples:
+  polystep reproduce --list
+  polystep reproduce --table var1coarsefull --rows config=large_coeff --minutes 8 --jobs 3
+  polystep reproduce --table OODcoeff --dry-run
+  polystep reproduce --all --minutes 60
+  polystep reproduce --table var1combo --recipe paper --seeds 3
+  polystep reproduce --all --eval-only --markdown          (from the committed records; nothing is trained)
+
+Weights and checkpoints go to runs/NAME, the record of a finished run to results/runs/NAME, the ledger of a table to
+results/TABLE.csv (recipe paper: results/paper/TABLE.csv). The same command again goes on where the last one stopped.";
+
+/// Flags of `polystep reproduce`.
+#[derive(ClapArgs, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// A table of the paper, by the name of its CSV; several with commas
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    table: Vec<String>,
+    /// Every table
+    #[arg(long, conflicts_with = "table")]
+    all: bool,
+    /// Only some rows: numbers (1,4-6) or keys (config=large_coeff,notation=prefix)
+    #[arg(long, value_name = "ROWS", conflicts_with = "all")]
+    rows: Option<String>,
+    /// Show the tables with their cost and state, and do nothing
+    #[arg(long)]
+    list: bool,
+    /// Show the runs that would be made, in order, and do nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Train nothing: evaluate weights that are there, and make the ledgers from the records
+    #[arg(long)]
+    eval_only: bool,
+    /// fast: the best we can do in the budget; paper: the paper's own, with its number of examples
+    #[arg(long, default_value_t = Recipe::Fast)]
+    recipe: Recipe,
+    /// Repeat every run from the seeds 1 to N
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    seeds: u64,
+    /// Stop within so many minutes, at the end of a run or at a checkpoint
+    #[arg(long, value_name = "M")]
+    minutes: Option<f64>,
+    /// Runs at a time; small models do not fill a large GPU
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=64))]
+    jobs: u8,
+    /// Where to compute
+    #[arg(long, value_enum, default_value_t = Device::Auto)]
+    device: Device,
+    /// Take runs that were made elsewhere into the records: a run's folder, or a folder of such
+    #[arg(long, value_name = "FOLDER")]
+    import: Vec<PathBuf>,
+    /// A plan to use in place of the table's own, reproduce/TABLE.toml
+    #[arg(long, value_name = "FILE.toml")]
+    plan: Option<PathBuf>,
+    /// Print the tables as JSON
+    #[arg(long, conflicts_with = "markdown")]
+    json: bool,
+    /// Print the tables as Markdown
+    #[arg(long)]
+    markdown: bool,
+    /// The folder of weights and checkpoints
+    #[arg(long, value_name = "FOLDER", default_value = "runs")]
+    runs: PathBuf,
+    /// The folder of records and ledgers
+    #[arg(long, value_name = "FOLDER", default_value = "results")]
+    results: PathBuf,
+    #[command(flatten)]
+    threads: ThreadArgs,
+}
+
+/// Reproduces.
+pub fn run(args: Args) -> Result<()> {
+    let began = Instant::now();
+    interrupt::listen();
+    let plans = Plans::read(args.plan.as_deref())?;
+    let folders = Folders { runs: args.runs.clone(), results: args.results.clone(), models: "models".into() };
+    let mut books = Books::open(&folders)?;
+    for folder in &args.import {
+        import::import(folder, &plans, &mut books)?;
+    }
+    let pace = Pace::of(args.device, args.threads.count(), &plans, &books.records);
+    if args.list {
+        return show::list(&plans, &folders, &books, &pace, args.recipe, args.seeds);
+    }
+    let tables = args.tables(&plans)?;
+    if tables.is_empty() {
+        return Ok(());
+    }
+    let jobs = jobs(&plans, &tables, args.recipe, args.seeds);
+    // Before the first run, not in the middle of the night.
+    jobs.iter().try_for_each(|job| plans.config(&job.experiment).map(drop))?;
+    if args.dry_run {
+        return show::dry_run(&plans, &folders, &books, &pace, &jobs);
+    }
+    let deadline = args.minutes.map(|minutes| began + Duration::from_secs_f64(60.0 * minutes.max(0.0)));
+    let workshop = Workshop {
+        plans: &plans,
+        folders: &folders,
+        pace: &pace,
+        device: args.device,
+        threads: args.threads.threads.map(Into::into),
+        jobs: args.jobs.into(),
+        deadline,
+        train: !args.eval_only,
+    };
+    let mut open = Vec::new();
+    for job in jobs {
+        if folders.state(&job, &books.records)? != State::Done {
+            open.push(job);
+        }
+    }
+    let summary = workshop.work(open, &mut books)?;
+    for (table, rows) in tables.iter().filter(|(table, _)| table.kind() == Kind::Sizes && !args.eval_only) {
+        let draws = plans.named(table.name)?.1.draws()?;
+        sizes::make(&books, table, rows, draws, &args.threads, deadline)?;
+    }
+    books.settle(tables.iter().map(|(table, _)| *table), args.recipe)?;
+    args.print(&tables, &books)?;
+    if !summary.left.is_empty() {
+        let why =
+            if args.eval_only { "have no weights here to evaluate" } else { "are left; the same command goes on" };
+        note(&format!("{} run(s) {why}: {}", summary.left.len(), summary.left.join(", ")));
+    }
+    match summary.failed.as_slice() {
+        [] => Ok(()),
+        failed => Err(Failure::Runtime(anyhow::anyhow!("{} run(s) failed: {}", failed.len(), failed.join(", ")))),
+    }
+}
+
+impl Args {
+    /// The tables and rows that are meant.
+    fn tables<'p>(&self, plans: &'p Plans) -> Result<Vec<(&'p Table, Vec<&'p Row>)>> {
+        if self.table.is_empty() && !self.all {
+            return match self.import.is_empty() {
+                true => Err(bad_input("which table? give --table NAME or --all; --list shows them")),
+                false => Ok(Vec::new()),
+            };
+        }
+        let rows = match &self.rows {
+            Some(text) => Rows::parse(text)?,
+            None => Rows::default(),
+        };
+        let chosen: Vec<&Table> = match self.all {
+            true => plans.iter().map(|(table, _)| table).collect(),
+            false => self.table.iter().map(|name| plans.named(name).map(|(t, _)| t)).collect::<Result<_>>()?,
+        };
+        chosen.into_iter().map(|table| Ok((table, rows.of(table)?))).collect()
+    }
+
+    fn print(&self, tables: &[(&Table, Vec<&Row>)], books: &Books) -> Result<()> {
+        let mut views = Vec::new();
+        for (table, rows) in tables {
+            views.push(match table.kind() {
+                Kind::Sizes => sizes::view(books, table, rows)?,
+                _ => View::of(table, rows, self.recipe, self.seeds, &books.records),
+            });
+        }
+        if self.json {
+            let text = serde_json::to_string_pretty(&views).map_err(anyhow::Error::from)?;
+            return say!("{text}");
+        }
+        for (i, view) in views.iter().enumerate() {
+            match self.markdown {
+                true => {
+                    say!("### {} (recipe {})\n\nOurs / the paper's.\n\n{}", view.table, view.recipe, view.markdown())?
+                }
+                false if i > 0 => say!("")?,
+                false => {}
+            }
+            if !self.markdown {
+                show::print(view)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The runs that some rows need, each once, in the order of their owners' tables: step-wise models first, then one-shot ones; a
+/// later seed after all of an earlier one.
+fn jobs(plans: &Plans, tables: &[(&Table, Vec<&Row>)], recipe: Recipe, seeds: u64) -> Vec<Job> {
+    let mut wanted = Vec::new();
+    for seed in 1..=seeds {
+        for need in tables.iter().flat_map(|(_, rows)| rows.iter().flat_map(|row| row.needs(recipe, seed))) {
+            let owner = plans.owner(&need.experiment).map(|(place, _)| place);
+            wanted.push((seed, owner, need.endpoint, need.experiment));
+        }
+    }
+    wanted.sort_by_key(|(seed, owner, endpoint, _)| (*seed, *owner, *endpoint));
+    let mut jobs: Vec<Job> = Vec::new();
+    for (.., experiment) in wanted {
+        let name = experiment.name();
+        if jobs.iter().all(|job| job.name != name) {
+            jobs.push(Job::new(experiment, plans));
+        }
+    }
+    jobs
+}

@@ -1,0 +1,310 @@
+//! `reproduce/TABLE.toml`: for each table its place in the order, what its runs change of their recipe, and what it costs.
+//!
+//! The plans are compiled in, so that the binary needs no file; `--plan FILE` stands in for one of them. A plan without `[cost]`
+//! trains nothing of its own: its table reads models that other tables make. So each run has one owner, and one configuration.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use polystep_learn::config::RunConfig;
+use polystep_study::tables::{Experiment, Recipe, Table};
+use serde::Deserialize;
+
+use crate::failure::{Result, bad_input, bad_text};
+
+macro_rules! plans {
+    ($($name:literal),+ $(,)?) => {
+        [$(($name, include_str!(concat!("../../../../reproduce/", $name, ".toml")))),+]
+    };
+}
+
+/// The plans of the repository.
+const PLANS: [(&str, &str); 17] = plans![
+    "var1coarsefull",
+    "OODcoeff",
+    "OODterm",
+    "var1coarse",
+    "var1error",
+    "var2coarse",
+    "OOD2var",
+    "var2error",
+    "curriculum-var1coarse",
+    "var1combo",
+    "var1comboerrors",
+    "results2varfine",
+    "annotate1var",
+    "annotate1varerror",
+    "annotate2var",
+    "annotate2varerror",
+    "colide",
+];
+
+/// A table's plan.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// Which table.
+    pub table: TableKeys,
+    /// Keys of a run's TOML that its runs of recipe `fast` change.
+    #[serde(default)]
+    pub fast: toml::Table,
+    /// The same for recipe `paper`.
+    #[serde(default)]
+    pub paper: toml::Table,
+    /// How the models are tested.
+    #[serde(default)]
+    pub evaluation: EvaluationKeys,
+    /// How the sizes of spaces are estimated; for `colide` only.
+    pub sizes: Option<SizesKeys>,
+    /// What a run costs; none if the table trains nothing of its own.
+    pub cost: Option<Cost>,
+    /// What to expect.
+    pub expected: Expected,
+}
+
+/// `[table]`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TableKeys {
+    /// Its name.
+    pub name: String,
+    /// Its place in `--all`.
+    pub order: u32,
+}
+
+/// `[evaluation]`
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EvaluationKeys {
+    /// Only the first proofs of each test set, for a trial; all of them if not given.
+    pub proofs: Option<u64>,
+}
+
+/// `[sizes]`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SizesKeys {
+    /// Polynomials per draw.
+    pub draws: u64,
+}
+
+/// `[cost]`, in seconds on one NVIDIA H200 (sizes of spaces: on 16 cores).
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cost {
+    /// Training a run, recipe fast.
+    pub seconds_per_run: f64,
+    /// Training a one-shot model, recipe fast.
+    #[serde(default)]
+    pub seconds_per_endpoint_run: f64,
+    /// Training a run of either kind, recipe paper.
+    #[serde(default)]
+    pub seconds_per_paper_run: f64,
+    /// Testing a model on all its sets.
+    #[serde(default)]
+    pub seconds_per_evaluation: f64,
+}
+
+/// `[expected]`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Expected {
+    /// The paper's lowest and highest number in its headline column.
+    pub paper: [f64; 2],
+    /// Ours, where it has been measured.
+    pub ours: Option<[f64; 2]>,
+}
+
+impl Plan {
+    /// Polynomials per draw of a table of sizes.
+    pub fn draws(&self) -> Result<u64> {
+        let missing = || bad_input(format!("the plan of {} has no [sizes] draws", self.table.name));
+        self.sizes.as_ref().map(|sizes| sizes.draws).ok_or_else(missing)
+    }
+
+    fn parse(name: &str, text: &str) -> Result<Plan> {
+        toml::from_str(text).map_err(|e| {
+            let span = e.span().unwrap_or(0..0);
+            let line = text[..span.start.min(text.len())].matches('\n').count() + 1;
+            bad_text(name, text, span, format!("{name}, line {line}: {}", e.message()), "here")
+        })
+    }
+}
+
+/// All plans, in order, with their tables.
+pub struct Plans {
+    all: Vec<(Table, Plan)>,
+    /// Which plan makes a run, by the name that the run has with seed 1.
+    owners: BTreeMap<String, usize>,
+}
+
+impl Plans {
+    /// The repository's plans, one of them replaced by the file.
+    pub fn read(file: Option<&Path>) -> Result<Plans> {
+        let mut all = Vec::new();
+        for (name, text) in PLANS {
+            all.push(Plan::parse(&format!("reproduce/{name}.toml"), text)?);
+        }
+        if let Some(path) = file {
+            let name = path.display().to_string();
+            let text = std::fs::read_to_string(path).map_err(|e| bad_input(format!("cannot read {name}: {e}")))?;
+            let plan = Plan::parse(&name, &text)?;
+            match all.iter_mut().find(|p| p.table.name == plan.table.name) {
+                Some(old) => *old = plan,
+                None => return Err(bad_input(format!("{name}: the paper has no table `{}`", plan.table.name))),
+            }
+        }
+        all.sort_by_key(|plan| plan.table.order);
+        let all: Vec<(Table, Plan)> =
+            all.into_iter().filter_map(|plan| Some((Table::named(&plan.table.name)?, plan))).collect();
+        let mut owners = BTreeMap::new();
+        for (i, (table, _)) in all.iter().enumerate().filter(|(_, (_, plan))| plan.cost.is_some()) {
+            for recipe in [Recipe::Fast, Recipe::Paper] {
+                for (_, need) in table.needs(recipe, 1) {
+                    owners.entry(need.experiment.name()).or_insert(i);
+                }
+            }
+        }
+        Ok(Plans { all, owners })
+    }
+
+    /// Tables and plans, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&Table, &Plan)> {
+        self.all.iter().map(|(table, plan)| (table, plan))
+    }
+
+    /// A table with its plan.
+    pub fn named(&self, name: &str) -> Result<(&Table, &Plan)> {
+        self.iter().find(|(table, _)| table.name == name).ok_or_else(|| {
+            let names: Vec<&str> = self.iter().map(|(table, _)| table.name).collect();
+            bad_input(format!("the paper has no table `{name}`; its tables are {}", names.join(", ")))
+        })
+    }
+
+    /// The plan that makes a run, and its place in the order.
+    pub fn owner(&self, experiment: &Experiment) -> Option<(usize, &Plan)> {
+        let name = Experiment { seed: 1, ..experiment.clone() }.name();
+        let &at = self.owners.get(&name)?;
+        Some((at, &self.all[at].1))
+    }
+
+    /// What a run is set up with: its own keys, then its plan's.
+    pub fn overrides(&self, experiment: &Experiment) -> Vec<(String, String)> {
+        let mut all = experiment.overrides();
+        if let Some((_, plan)) = self.owner(experiment) {
+            let changes = match experiment.recipe {
+                Recipe::Fast => &plan.fast,
+                Recipe::Paper => &plan.paper,
+            };
+            flatten("", changes, &mut all);
+        }
+        all
+    }
+
+    /// The resolved configuration of a run.
+    pub fn config(&self, experiment: &Experiment) -> Result<RunConfig> {
+        let config = RunConfig::from_toml("", &self.overrides(experiment));
+        config.map_err(|e| bad_input(format!("{}: {e}", experiment.name())))
+    }
+}
+
+/// `{train: {examples: 5}}` as `train.examples = 5`.
+fn flatten(prefix: &str, table: &toml::Table, out: &mut Vec<(String, String)>) {
+    for (key, value) in table {
+        let key = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
+        match value {
+            toml::Value::Table(inner) => flatten(&key, inner, out),
+            value => out.push((key, value.to_string())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use polystep_study::tables::{Kind, NAMES};
+
+    fn plans() -> Plans {
+        Plans::read(None).expect("the repository's plans are right")
+    }
+
+    #[test]
+    fn every_table_has_a_plan_and_the_order_is_the_tables() {
+        assert_eq!(plans().iter().map(|(table, _)| table.name).collect::<Vec<_>>(), NAMES);
+    }
+
+    /// What is expected of the paper is what the paper prints.
+    #[test]
+    fn the_papers_range_is_the_csvs() {
+        for (table, plan) in plans().iter() {
+            let column = if table.kind() == Kind::Sizes { "equation_size_estimate" } else { "full_proof_acc" };
+            let numbers: Vec<f64> = table.rows.iter().filter_map(|row| row.value(column)).collect();
+            let range = numbers.iter().fold([f64::MAX, f64::MIN], |[lo, hi], v| [lo.min(*v), hi.max(*v)]);
+            assert_eq!(plan.expected.paper, range, "{}", table.name);
+        }
+    }
+
+    /// Every row of every table leads to runs that can be made, in either recipe, and each has one owner.
+    #[test]
+    fn every_row_leads_to_runs() {
+        let plans = plans();
+        for (table, _) in plans.iter().filter(|(table, _)| table.kind() != Kind::Sizes) {
+            for recipe in [Recipe::Fast, Recipe::Paper] {
+                let needs = table.needs(recipe, 2);
+                for row in &table.rows {
+                    assert!(needs.iter().any(|(number, _)| *number == row.number), "{} {}", table.name, row.number);
+                }
+                for (_, need) in needs {
+                    let (_, owner) = plans.owner(&need.experiment).expect("a run has an owner");
+                    let cost = owner.cost.expect("an owner has a cost");
+                    assert!(cost.seconds_per_run > 0.0 && cost.seconds_per_paper_run > 0.0, "{}", owner.table.name);
+                    let name = need.experiment.name();
+                    let config = plans.config(&need.experiment).unwrap_or_else(|_| panic!("{name} cannot be run"));
+                    let keys = &need.experiment.keys;
+                    assert_eq!((config.data.config, config.data.seed), (keys.config.clone(), 2), "{name}");
+                    assert_eq!(config.train.recipe.to_string(), recipe.to_string(), "{name}");
+                    assert_eq!(config.data.notation.to_string(), keys.notation, "{name}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_plan_is_laid_over_the_rows_own_keys() {
+        let plans = plans();
+        let (table, _) = plans.named("var1combo").expect("a table");
+        let tuned = |recipe| plans.config(&table.rows[2].needs(recipe, 1)[0].experiment).expect("a run");
+        let (fast, paper) = (tuned(Recipe::Fast), tuned(Recipe::Paper));
+        assert_eq!((fast.model.d, fast.model.layers, fast.train.batch), (512, 6, 256));
+        assert_eq!((paper.model.d, paper.model.layers, paper.train.batch), (512, 6, 64));
+        assert_eq!(paper.train.examples, Some(3_200_000));
+    }
+
+    #[test]
+    fn readers_leave_their_runs_to_others() {
+        let plans = plans();
+        let owner = |table: &str, row: usize| {
+            let (table, _) = plans.named(table).expect("a table");
+            let experiment = table.rows[row - 1].needs(Recipe::Fast, 5).remove(0).experiment;
+            plans.owner(&experiment).expect("an owner").1.table.name.clone()
+        };
+        assert_eq!(owner("OODcoeff", 1), "var1coarsefull");
+        assert_eq!(owner("OOD2var", 1), "var2coarse");
+        assert_eq!(owner("var2error", 2), "results2varfine");
+        assert_eq!(owner("var1comboerrors", 1), "var1comboerrors");
+        assert_eq!(owner("var1comboerrors", 2), "var1combo");
+    }
+
+    #[test]
+    fn a_wrong_plan_is_refused() {
+        let read = |text: &str| {
+            let file = tempfile::NamedTempFile::new().expect("a file");
+            std::fs::write(file.path(), text).expect("written");
+            Plans::read(Some(file.path())).err().map(|e| format!("{e:?}")).unwrap_or_default()
+        };
+        assert!(read("[table]\nname = \"var1coarse\"\norder = 1\n[costs]\n").contains("line 4: unknown field `costs`"));
+        assert!(
+            read("[table]\nname = \"x\"\norder = 1\n[expected]\npaper = [1.0, 2.0]\n").contains("has no table `x`")
+        );
+    }
+}

@@ -1,0 +1,122 @@
+//! What there is of a run: a record, weights, a checkpoint, nothing.
+//!
+//! A run is finished when its record holds every evaluation that is asked of it, wherever it was made. Weights without an
+//! evaluation are evaluated, half a training goes on, and only what has nothing is trained from the start.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use polystep_core::Purpose;
+use polystep_core::sets::FixedSet;
+use polystep_study::records::{Record, Records};
+use polystep_study::tables::{Experiment, TestSet, test_sets};
+
+use super::plan::Plans;
+use crate::failure::{Result, bad_input};
+
+/// A run that is asked for.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// What it is.
+    pub experiment: Experiment,
+    /// Its name.
+    pub name: String,
+    /// How it is set up, as keys of a run's TOML.
+    pub overrides: Vec<(String, String)>,
+    /// Every test set that any table asks of it.
+    pub sets: Vec<TestSet>,
+    /// Only so many proofs of each set.
+    pub proofs: Option<u64>,
+}
+
+impl Job {
+    /// A run by its plan.
+    pub fn new(experiment: Experiment, plans: &Plans) -> Job {
+        Job {
+            name: experiment.name(),
+            overrides: plans.overrides(&experiment),
+            sets: test_sets(&experiment),
+            proofs: plans.owner(&experiment).and_then(|(_, plan)| plan.evaluation.proofs),
+            experiment,
+        }
+    }
+
+    /// The sets that a record lacks.
+    pub fn missing(&self, record: Option<&Record>) -> Vec<TestSet> {
+        let whole = FixedSet::of(Purpose::Test).map_or(0, |set| set.proofs);
+        let proofs = self.proofs.map_or(whole, |n| n.min(whole));
+        self.sets.iter().filter(|set| !record.is_some_and(|r| r.has(set, proofs))).cloned().collect()
+    }
+}
+
+/// What is to be done about a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum State {
+    /// Nothing: its record has all.
+    Done,
+    /// Its weights are there; some evaluation is not.
+    Evaluate,
+    /// Its training was interrupted.
+    Resume,
+    /// All.
+    Train,
+}
+
+/// Where runs live.
+#[derive(Clone, Debug)]
+pub struct Folders {
+    /// Weights and checkpoints, not committed.
+    pub runs: PathBuf,
+    /// Records and ledgers, committed.
+    pub results: PathBuf,
+    /// Models that were put into the repository.
+    pub models: PathBuf,
+}
+
+impl Folders {
+    /// The folder of a run.
+    pub fn run(&self, name: &str) -> PathBuf {
+        self.runs.join(name)
+    }
+
+    /// The records.
+    pub fn records(&self) -> PathBuf {
+        self.results.join("runs")
+    }
+
+    /// What is to be done about a run.
+    pub fn state(&self, job: &Job, records: &Records) -> Result<State> {
+        if job.missing(records.get(&job.name)).is_empty() {
+            return Ok(State::Done);
+        }
+        let run = self.run(&job.name);
+        let has = |folder: &Path, files: &[&str]| files.iter().all(|file| folder.join(file).exists());
+        let trained = ["config.toml", "model.safetensors", "metrics.json"];
+        if has(&run, &trained) {
+            Record::read(&run).map_err(bad_input)?;
+            return Ok(State::Evaluate);
+        }
+        Ok(match () {
+            () if has(&run, &["config.toml"]) => State::Resume,
+            () if has(&self.models.join(&job.name), &trained) => State::Evaluate,
+            () => State::Train,
+        })
+    }
+
+    /// Makes sure that the weights of a run lie in its folder, from where they are evaluated; a boxed model is copied, so that
+    /// its box stays as it is.
+    pub fn unbox(&self, name: &str) -> Result<()> {
+        let (from, to) = (self.models.join(name), self.run(name));
+        if to.join("config.toml").exists() {
+            return Ok(());
+        }
+        std::fs::create_dir_all(&to).with_context(|| format!("cannot make {}", to.display()))?;
+        for file in ["model.safetensors", "metrics.json", "metrics.jsonl", "config.toml"] {
+            if from.join(file).exists() {
+                std::fs::copy(from.join(file), to.join(file))
+                    .with_context(|| format!("cannot copy {}", from.join(file).display()))?;
+            }
+        }
+        Ok(())
+    }
+}

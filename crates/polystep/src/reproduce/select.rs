@@ -1,0 +1,78 @@
+//! `--rows`: some rows of a table, by number (`1,4-6`) or by their keys (`config=large_coeff,notation=prefix`). Numbers and keys may
+//! stand together: numbers add up, keys narrow down.
+
+use polystep_study::tables::{Row, Table};
+
+use crate::failure::{Result, bad_input};
+
+/// Which rows of a table are wanted.
+#[derive(Clone, Debug, Default)]
+pub struct Rows {
+    numbers: Vec<(usize, usize)>,
+    keys: Vec<(String, String)>,
+}
+
+impl Rows {
+    /// Reads the flag.
+    pub fn parse(text: &str) -> Result<Rows> {
+        let mut rows = Rows::default();
+        for part in text.split(',').map(str::trim) {
+            match part.split_once('=') {
+                Some((key, value)) => rows.keys.push((key.trim().into(), value.trim().into())),
+                None => {
+                    let (from, to) = part.split_once('-').unwrap_or((part, part));
+                    let (Ok(from), Ok(to)) = (from.trim().parse(), to.trim().parse()) else {
+                        let help = "write numbers (1,4-6) or keys (config=large_coeff,notation=prefix)";
+                        return Err(bad_input(format!("--rows {text}: `{part}` is neither; {help}")));
+                    };
+                    rows.numbers.push((from, to));
+                }
+            }
+        }
+        Ok(rows)
+    }
+
+    /// The rows of a table; an error if it has none of them.
+    pub fn of<'t>(&self, table: &'t Table) -> Result<Vec<&'t Row>> {
+        let names: Vec<&str> = table.keys().collect();
+        if let Some((key, _)) = self.keys.iter().find(|(key, _)| !names.contains(&key.as_str())) {
+            let names = names.join(", ");
+            return Err(bad_input(format!("--rows: {} has no key `{key}`; its keys are {names}", table.name)));
+        }
+        let wanted = |row: &&Row| {
+            let number = self.numbers.is_empty() || self.numbers.iter().any(|(a, b)| (*a..=*b).contains(&row.number));
+            number && self.keys.iter().all(|(key, value)| row.text(key) == Some(value))
+        };
+        let rows: Vec<&Row> = table.rows.iter().filter(wanted).collect();
+        if rows.is_empty() {
+            return Err(bad_input(format!("--rows: no row of {} is meant; it has {}", table.name, table.rows.len())));
+        }
+        Ok(rows)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers(table: &str, rows: &str) -> Vec<usize> {
+        let table = Table::named(table).unwrap();
+        Rows::parse(rows).unwrap().of(&table).unwrap().iter().map(|r| r.number).collect()
+    }
+
+    #[test]
+    fn rows_by_number_and_by_key() {
+        assert_eq!(numbers("var1coarsefull", "1,4-6"), [1, 4, 5, 6]);
+        assert_eq!(numbers("var1coarsefull", "config=large_coeff,notation=prefix"), [11, 12]);
+        assert_eq!(numbers("var1coarsefull", "9-12, granularity=fine"), [10, 12]);
+        assert_eq!(numbers("OODcoeff", "train_config=small_coeff"), [1, 2, 3]);
+    }
+
+    #[test]
+    fn what_is_no_row_is_refused() {
+        let table = Table::named("colide").unwrap();
+        let refused = |rows: &str| Rows::parse(rows).and_then(|r| r.of(&table).map(|_| ())).is_err();
+        assert!(refused("x") && refused("13") && refused("notation=prefix") && refused("config=huge") && refused(""));
+        assert!(!refused("12"));
+    }
+}

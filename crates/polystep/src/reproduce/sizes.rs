@@ -1,0 +1,97 @@
+//! The table of sizes (`colide`): nothing is trained, each row is one estimate. Its ledger is its only record.
+
+use std::time::Instant;
+
+use polystep_core::Space;
+use polystep_core::collision::estimate;
+use polystep_study::ledger::{Ledger, header};
+use polystep_study::tables::{Recipe, Row, Table, View, ViewCell, ViewRow};
+
+use super::books::Books;
+use super::pace::note;
+use crate::args::{ThreadArgs, space_error};
+use crate::failure::Result;
+use crate::interrupt;
+
+/// The seed of both draws.
+const SEED: u64 = 1;
+
+/// The line of a row, if the ledger has it.
+fn line<'l>(ledger: &'l Ledger, row: &Row) -> Option<&'l Vec<String>> {
+    let same = |line: &&Vec<String>| row.keys().all(|(key, value)| field(ledger, line, key) == Some(value));
+    ledger.lines.iter().find(same)
+}
+
+fn field<'l>(ledger: &Ledger, line: &'l [String], name: &str) -> Option<&'l str> {
+    let at = ledger.header.iter().position(|h| h == name)?;
+    line.get(at).map(String::as_str)
+}
+
+/// How many of the rows the ledger has.
+pub fn done(books: &Books, table: &Table, rows: &[&Row]) -> Result<usize> {
+    let ledger = books.ledger(table, Recipe::Fast)?;
+    Ok(rows.iter().filter(|row| ledger.as_ref().is_some_and(|l| line(l, row).is_some())).count())
+}
+
+/// Estimates the rows that the ledger lacks, and writes it after each; stops at the deadline.
+pub fn make(
+    books: &Books,
+    table: &Table,
+    rows: &[&Row],
+    draws: u64,
+    threads: &ThreadArgs,
+    deadline: Option<Instant>,
+) -> Result<()> {
+    let pool = threads.pool()?;
+    let mut ledger = books.ledger(table, Recipe::Fast)?.unwrap_or(Ledger { header: header(table), lines: Vec::new() });
+    for row in rows {
+        interrupt::check()?;
+        if line(&ledger, row).is_some() || deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            continue;
+        }
+        let [config, vars] = ["config", "vars"].map(|key| row.text(key).unwrap_or_default());
+        let space = Space::named(config).map_err(|e| space_error(e, None))?;
+        let began = Instant::now();
+        let size = pool
+            .install(|| estimate(&space, vars.parse().unwrap_or(1), SEED, draws, &|_| {}))
+            .map_err(|e| space_error(e, None))?;
+        let number = |v: Option<f64>| v.map_or(String::new(), |v| format!("{v:.0}"));
+        let fields = ledger.header.iter().map(|name| match name.as_str() {
+            "equation_size_estimate" => number(size.equations.estimate()),
+            "endpoint_size_estimate" => number(size.endpoints.estimate()),
+            "draws" => draws.to_string(),
+            "seed" => SEED.to_string(),
+            "seconds" => format!("{:.0}", began.elapsed().as_secs_f64()),
+            "device" => format!("CPU, {} threads", threads.count()),
+            "commit" => polystep_learn::COMMIT.to_owned(),
+            key => row.text(key).unwrap_or_default().to_owned(),
+        });
+        let fields = fields.collect();
+        ledger.lines.push(fields);
+        let place = |l: &Vec<String>| {
+            let keys = table.keys().count();
+            table.rows.iter().position(|row| row.keys().map(|(_, v)| v).eq(l[..keys].iter().map(String::as_str)))
+        };
+        ledger.lines.sort_by_key(place);
+        books.write(table, Recipe::Fast, &ledger)?;
+        note(&format!("{}: {config}, {vars} variable(s), in {:.0} s", table.name, began.elapsed().as_secs_f64()));
+    }
+    Ok(())
+}
+
+/// The table as people see it.
+pub fn view(books: &Books, table: &Table, rows: &[&Row]) -> Result<View> {
+    let ledger = books.ledger(table, Recipe::Fast)?;
+    let row = |row: &&Row| {
+        let line = ledger.as_ref().and_then(|l| Some((l, line(l, row)?)));
+        let ours = |name: &str| line.and_then(|(ledger, line)| field(ledger, line, name)?.parse().ok());
+        ViewRow {
+            number: row.number,
+            keys: row.keys().collect(),
+            seeds: line.map(|_| SEED).into_iter().collect(),
+            cells: table.columns().map(|column| ViewCell::new(column, row, ours(column.name), None)).collect(),
+        }
+    };
+    let columns = table.columns().collect();
+    Ok(View { table: table.name, recipe: Recipe::Fast, columns, rows: rows.iter().map(row).collect() })
+}
