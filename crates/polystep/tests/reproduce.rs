@@ -37,6 +37,7 @@ impl Bench {
         let mut command = Command::new(env!("CARGO_BIN_EXE_polystep"));
         command.current_dir(self.folder.path()).arg("reproduce").args(args.split_whitespace());
         command.args(["--plan", "plan.toml", "--device", "cpu", "--threads", "1"]);
+        command.env("POLYSTEP_MODELS", "none");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }

@@ -23,7 +23,7 @@ use polystep_study::tables::{Kind, Recipe, Row, Table, View};
 use crate::args::ThreadArgs;
 use crate::device::Device;
 use crate::failure::{Failure, Result, bad_input};
-use crate::{interrupt, say};
+use crate::{boxed, interrupt, say};
 use books::Books;
 use pace::{Pace, note};
 use plan::Plans;
@@ -107,7 +107,7 @@ pub fn run(args: Args) -> Result<()> {
     let began = Instant::now();
     interrupt::listen();
     let plans = Plans::read(args.plan.as_deref())?;
-    let folders = Folders { runs: args.runs.clone(), results: args.results.clone(), models: "models".into() };
+    let folders = Folders { runs: args.runs.clone(), results: args.results.clone(), models: boxed::folder() };
     let mut books = Books::open(&folders)?;
     for folder in &args.import {
         import::import(folder, &plans, &mut books)?;

@@ -69,14 +69,18 @@ pub struct Folders {
     pub runs: PathBuf,
     /// Records and ledgers, committed.
     pub results: PathBuf,
-    /// Models that were put into the repository.
-    pub models: PathBuf,
+    /// Models in the box, if there is one.
+    pub models: Option<PathBuf>,
 }
 
 impl Folders {
     /// The folder of a run.
     pub fn run(&self, name: &str) -> PathBuf {
         self.runs.join(name)
+    }
+
+    fn boxed(&self, name: &str) -> Option<PathBuf> {
+        Some(self.models.as_ref()?.join(name))
     }
 
     /// The records.
@@ -98,7 +102,7 @@ impl Folders {
         }
         Ok(match () {
             () if has(&run, &["config.toml"]) => State::Resume,
-            () if has(&self.models.join(&job.name), &trained) => State::Evaluate,
+            () if self.boxed(&job.name).is_some_and(|folder| has(&folder, &trained)) => State::Evaluate,
             () => State::Train,
         })
     }
@@ -106,10 +110,8 @@ impl Folders {
     /// Makes sure that the weights of a run lie in its folder, from where they are evaluated; a boxed model is copied, so that
     /// its box stays as it is.
     pub fn unbox(&self, name: &str) -> Result<()> {
-        let (from, to) = (self.models.join(name), self.run(name));
-        if to.join("config.toml").exists() {
-            return Ok(());
-        }
+        let to = self.run(name);
+        let Some(from) = self.boxed(name).filter(|_| !to.join("config.toml").exists()) else { return Ok(()) };
         std::fs::create_dir_all(&to).with_context(|| format!("cannot make {}", to.display()))?;
         for file in ["model.safetensors", "metrics.json", "metrics.jsonl", "config.toml"] {
             if from.join(file).exists() {
