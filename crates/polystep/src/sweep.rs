@@ -55,6 +55,9 @@ pub struct Args {
     /// Where to compute
     #[arg(long, value_enum, default_value_t = Device::Auto)]
     device: Device,
+    /// Save and stop, as on Ctrl-C, when standard input comes to its end
+    #[arg(long, hide = true)]
+    until_stdin_closes: bool,
     /// Print the ranking, or the list, as JSON
     #[arg(long)]
     json: bool,
@@ -75,6 +78,9 @@ pub fn run(args: Args) -> Result<()> {
     }
     let deadline = deadline(args.minutes)?;
     interrupt::listen();
+    if args.until_stdin_closes {
+        interrupt::when_stdin_closes();
+    }
     let device = args.device.resolve();
     let trials = sweep.trials();
     trials.iter().try_for_each(|trial| check_precision(device, &trial.config))?;

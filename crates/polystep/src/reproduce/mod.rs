@@ -9,6 +9,7 @@ mod import;
 mod pace;
 mod plan;
 mod runs;
+mod search;
 mod select;
 mod show;
 mod sizes;
@@ -65,6 +66,9 @@ pub struct Args {
     /// Train nothing: evaluate weights that are there, and make the ledgers from the records
     #[arg(long)]
     eval_only: bool,
+    /// Search the hyper-parameters of tuned rows (reproduce/search.toml) instead of taking the paper's
+    #[arg(long, conflicts_with = "eval_only")]
+    search: bool,
     /// fast: the best we can do in the budget; paper: the paper's own, with its number of examples
     #[arg(long, default_value_t = Recipe::Fast)]
     recipe: Recipe,
@@ -136,6 +140,7 @@ pub fn run(args: Args) -> Result<()> {
         jobs: args.jobs.into(),
         deadline,
         train: !args.eval_only,
+        search: args.search,
     };
     let mut open = Vec::new();
     for job in jobs {

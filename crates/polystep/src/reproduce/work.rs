@@ -5,7 +5,8 @@
 
 use std::collections::VecDeque;
 use std::fs::{self, OpenOptions};
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -22,6 +23,7 @@ use super::books::Books;
 use super::pace::{Pace, clock, note};
 use super::plan::Plans;
 use super::runs::{Folders, Job, State};
+use super::search::Search;
 use crate::device::Device;
 use crate::failure::{Failure, Result};
 use crate::interrupt;
@@ -51,6 +53,8 @@ pub struct Workshop<'a> {
     pub deadline: Option<Instant>,
     /// Whether to train, or only to evaluate what is there.
     pub train: bool,
+    /// Whether tuned rows search their hyper-parameters.
+    pub search: bool,
 }
 
 /// What became of the jobs.
@@ -111,18 +115,9 @@ impl Workshop<'_> {
         if training && !self.train || !self.has_time(left.min(evaluation + WORTHWHILE)) {
             return Ok(Made::Left);
         }
-        let run = self.folders.run(&job.name);
         if training {
-            fs::create_dir_all(&run).with_context(|| format!("cannot make {}", run.display()))?;
-            let verb = if state == State::Resume { "goes on" } else { "begins" };
-            board.say(&format!("{}: training {verb}, about {}", job.name, clock(left)));
-            match self.child(&job.name, &self.train_command(job, state), &run.join("train.log"), board)? {
-                Ended::Well => {}
-                Ended::Stopped => {
-                    board.say(&format!("{}: stopped at a checkpoint", job.name));
-                    return Ok(Made::Left);
-                }
-                Ended::Badly(why) => return Ok(Made::Failed(why)),
+            if let ControlFlow::Break(made) = self.train(job, state, left, board)? {
+                return Ok(made);
             }
             if !self.has_time(evaluation) {
                 board.say(&format!("{}: trained; to be evaluated next time", job.name));
@@ -130,12 +125,11 @@ impl Workshop<'_> {
             }
         }
         self.folders.unbox(&job.name)?;
+        let run = self.folders.run(&job.name);
         for (sets, beam) in self.unevaluated(job, books)? {
             let command = self.eval_command(job, &sets, beam);
-            match self.child(&job.name, &command, &run.join("eval.log"), board)? {
-                Ended::Well => {}
-                Ended::Stopped => return Ok(Made::Left),
-                Ended::Badly(why) => return Ok(Made::Failed(why)),
+            if let ControlFlow::Break(made) = self.child(&job.name, &command, &run.join("eval.log"), board)? {
+                return Ok(made);
             }
         }
         let mut books = lock(books);
@@ -145,6 +139,30 @@ impl Workshop<'_> {
             board.say(&format!("{}: {}", job.name, headline(job, record)));
         }
         Ok(Made::Finished)
+    }
+
+    /// Trains a run, or goes on with it; a tuned one may be searched first.
+    fn train(&self, job: &Job, state: State, left: f64, board: &Board) -> Result<ControlFlow<Made>> {
+        let mut overrides = job.overrides.clone();
+        if self.search && state == State::Train && job.experiment.keys.setting == "tuned" {
+            let search = Search::new(job, self.folders)?;
+            let [file, out] = [&search.write()?, &search.folder].map(|path| path.display().to_string());
+            board.say(&format!("{}: its hyper-parameters are searched in {out}", job.name));
+            let command = ["sweep", &file, "--out", &out, "--until-stdin-closes"].map(str::to_owned);
+            let log = search.folder.join("search.log");
+            if let ControlFlow::Break(made) = self.child(&job.name, &self.with_device(command.into()), &log, board)? {
+                return Ok(ControlFlow::Break(made));
+            }
+            match search.found(job)? {
+                Some(found) => overrides = found,
+                None => return Ok(ControlFlow::Break(Made::Failed(format!("no trial in {out} ended well")))),
+            }
+        }
+        let run = self.folders.run(&job.name);
+        fs::create_dir_all(&run).with_context(|| format!("cannot make {}", run.display()))?;
+        let verb = if state == State::Resume { "goes on" } else { "begins" };
+        board.say(&format!("{}: training {verb}, about {}", job.name, clock(left)));
+        self.child(&job.name, &self.train_command(job, &overrides, state), &run.join("train.log"), board)
     }
 
     /// Sets that neither the run's folder nor its record has, those with beam search apart.
@@ -159,12 +177,12 @@ impl Workshop<'_> {
         Ok([(beam, true), (greedy, false)].into_iter().filter(|(sets, _)| !sets.is_empty()).collect())
     }
 
-    fn train_command(&self, job: &Job, state: State) -> Vec<String> {
+    fn train_command(&self, job: &Job, overrides: &[(String, String)], state: State) -> Vec<String> {
         let mut args: Vec<String> = vec!["train".into(), "--until-stdin-closes".into()];
         args.extend(["--out".into(), self.folders.run(&job.name).display().to_string()]);
         match state {
             State::Resume => args.push("--resume".into()),
-            _ => args.extend(job.overrides.iter().flat_map(|(key, value)| ["--set".into(), format!("{key}={value}")])),
+            _ => args.extend(overrides.iter().flat_map(|(key, value)| ["--set".into(), format!("{key}={value}")])),
         }
         self.with_device(args)
     }
@@ -201,11 +219,11 @@ impl Workshop<'_> {
         !stopped && self.deadline.is_none_or(enough)
     }
 
-    /// Runs this binary with other arguments, its output in a log.
-    fn child(&self, name: &str, args: &[String], log: &Path, board: &Board) -> Result<Ended> {
+    /// Runs this binary with other arguments, its output in a log; breaks off unless it ends well.
+    fn child(&self, name: &str, args: &[String], log: &Path, board: &Board) -> Result<ControlFlow<Made>> {
         let cannot = |what: &str| format!("cannot {what} {}", log.display());
         let mut file = OpenOptions::new().create(true).append(true).open(log).with_context(|| cannot("write"))?;
-        std::io::Write::write_all(&mut file, format!("$ polystep {}\n", args.join(" ")).as_bytes())?;
+        writeln!(file, "$ polystep {}", args.join(" "))?;
         let began = file.metadata()?.len();
         let program = std::env::current_exe().context("cannot find this program")?;
         let mut command = Command::new(program);
@@ -229,24 +247,21 @@ impl Workshop<'_> {
             line.finish_and_clear();
         }
         Ok(match status.code() {
-            Some(0) => Ended::Well,
-            Some(130) => Ended::Stopped,
-            None if interrupt::check().is_err() => Ended::Stopped,
+            Some(0) => ControlFlow::Continue(()),
+            Some(130) => {
+                board.say(&format!("{name}: stopped at a checkpoint"));
+                ControlFlow::Break(Made::Left)
+            }
+            // A child that a signal ended, as it ends this command.
+            None if interrupt::check().is_err() => ControlFlow::Break(Made::Left),
             _ => {
                 let said = said(log, began);
-                let why = said.lines().find_map(|line| line.strip_prefix("error: "));
-                Ended::Badly(
-                    why.map_or_else(|| format!("it ended with {status}; see {}", log.display()), str::to_owned),
-                )
+                let why = said.lines().find_map(|line| line.strip_prefix("error: ")).map(str::to_owned);
+                let else_where = || format!("it ended with {status}; see {}", log.display());
+                ControlFlow::Break(Made::Failed(why.unwrap_or_else(else_where)))
             }
         })
     }
-}
-
-enum Ended {
-    Well,
-    Stopped,
-    Badly(String),
 }
 
 /// What a child has said since `began`.
