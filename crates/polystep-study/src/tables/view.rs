@@ -75,9 +75,11 @@ impl View {
         let same = |key: &(&str, &str)| self.rows.iter().all(|row| row.keys.contains(key));
         // One row has all its keys in common with itself: then they are its name.
         let (common, other): (Vec<_>, Vec<_>) = first.keys.iter().partition(|key| self.rows.len() > 1 && same(key));
-        let value = |(key, value): (&'static str, &'static str)| match key {
-            "vars" if value == "1" => "1 variable",
-            "vars" if value == "2" => "2 variables",
+        let value = |(key, value): (&'static str, &'static str)| match (key, value) {
+            ("vars", "1") => "1 variable",
+            ("vars", "2") => "2 variables",
+            ("train_vars", "1") => "trained with 1 variable",
+            ("test_vars", "1") => "tested with 1 variable",
             _ => value,
         };
         let words = common.into_iter().map(value).filter(|word| !word.is_empty()).collect();

@@ -49,7 +49,7 @@ fn known(run: &Path, plans: &Plans) -> Result<(Experiment, RunConfig)> {
     let identity = |config: &RunConfig| {
         let mut config = config.clone();
         config.data.seed = 0;
-        (config.data, config.model, config.space, config.train.recipe, config.train.batch)
+        (config.data, config.model, config.space, config.curriculum, config.train.recipe, config.train.batch)
     };
     for (table, _) in plans.iter() {
         for recipe in [Recipe::Fast, Recipe::Paper] {
