@@ -39,10 +39,11 @@ Examples:
   polystep reproduce --table OODcoeff --dry-run
   polystep reproduce --all --minutes 60
   polystep reproduce --table var1combo --recipe paper --seeds 3
-  polystep reproduce --all --eval-only --markdown          (from the committed records; nothing is trained)
+  polystep reproduce --all --eval-only --markdown
 
-Weights and checkpoints go to runs/NAME, the record of a finished run to results/runs/NAME, the ledger of a table to
-results/TABLE.csv (recipe paper: results/paper/TABLE.csv). The same command again goes on where the last one stopped.";
+Weights and checkpoints go to runs/NAME, the record of a finished run to results/runs/NAME,
+the ledger of a table to results/TABLE.csv (recipe paper: results/paper/TABLE.csv).
+The same command again goes on where the last one stopped; docs/reproduce.md tells more.";
 
 /// Flags of `polystep reproduce`.
 #[derive(ClapArgs, Debug)]
