@@ -285,7 +285,7 @@ fn a_curriculum_has_its_section() {
         "<h2>Curriculum</h2>",
         "The tasks add, mul3, mixed; add before mul3, mul3 before mixed, add before mixed.",
         "<title>mul3: 75 % mastered</title>",
-        "over the whole run add 33 %, mul3 33 %, mixed 33 %",
+        "over the whole run add 33.3 %, mul3 33.3 %, mixed 33.3 %",
         "at the end add 100 %, mul3 75 %, mixed 25 %",
     ] {
         assert!(page.contains(text), "{text}");

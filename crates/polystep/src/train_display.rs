@@ -120,7 +120,7 @@ fn describe(p: &Progress, peak: Option<f64>) -> String {
 
 /// Exams and shares of a curriculum's tasks.
 fn tasks(line: &CurriculumLine) -> String {
-    let task = |t: &TaskLine| format!("{} {:.0} % right ({:.0} %)", t.task, 100.0 * t.accuracy, 100.0 * t.share);
+    let task = |t: &TaskLine| format!("{} {:.0} % right ({:.1} %)", t.task, 100.0 * t.accuracy, 100.0 * t.share);
     let all: Vec<String> = line.tasks.iter().map(task).collect();
     format!("  tasks at step {}, in brackets their next shares: {}", line.step, all.join(", "))
 }

@@ -44,7 +44,7 @@ impl CurriculumView {
         let x = || Axis::linear("training examples", (0.0, end.max(1.0)), "");
         Some(CurriculumView {
             words: words(last),
-            charts: vec![graph(last), exams(&looks, last, x()), shares(&looks, last, x())],
+            charts: vec![exams(&looks, last, x()), shares(&looks, last, x()), graph(last)],
             tasks: last.iter().map(|task| row(task, last)).collect(),
         })
     }
@@ -112,7 +112,7 @@ fn shares(looks: &[(f64, &[TaskPoint])], tasks: &[TaskPoint], x: Axis) -> Chart 
     };
     let series: Vec<Series> = tasks.iter().enumerate().map(part).collect();
     let ends: Vec<String> =
-        tasks.iter().map(|t| format!("{} {:.0} %", t.task, 100.0 * t.examples / trained_on(tasks))).collect();
+        tasks.iter().map(|t| format!("{} {:.1} %", t.task, 100.0 * t.examples / trained_on(tasks))).collect();
     let title = "What was trained on";
     let description = format!("Shares of the training examples; over the whole run {}", ends.join(", "));
     let svg = stack(title, &description, &x, &Axis::linear("share, %", (0.0, 100.0), ""), &series);
