@@ -67,6 +67,14 @@ fn field(ledger: &str, line: usize, name: &str) -> String {
     ledger.lines().nth(line).unwrap().split(',').nth(at).unwrap().to_owned()
 }
 
+/// As if the run had been trained and never evaluated.
+fn forget_evaluations(run: &Path) {
+    let path = run.join("metrics.json");
+    let mut numbers: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    numbers["evaluations"] = serde_json::json!([]);
+    std::fs::write(&path, numbers.to_string()).unwrap();
+}
+
 #[test]
 fn a_row_is_trained_evaluated_and_entered_once() {
     let bench = Bench::new(3);
@@ -106,8 +114,11 @@ fn a_row_is_trained_evaluated_and_entered_once() {
 
     // The other formats hold the same numbers.
     let json: serde_json::Value = serde_json::from_str(&bench.ok("--table var1coarsefull --rows 1 --json")).unwrap();
-    assert_eq!(json[0]["rows"][0]["cells"][3]["paper"], "95");
-    assert_eq!(json[0]["rows"][0]["cells"][3]["lower"], true);
+    let row = &json[0]["rows"][0];
+    assert_eq!((row["keys"]["config"].as_str(), row["number"].as_u64()), (Some("small_coeff"), Some(1)));
+    let cell = &row["cells"][3];
+    assert_eq!((cell["column"].as_str(), cell["paper"].as_str()), (Some("full_proof_acc"), Some("95")));
+    assert_eq!((cell["ours"].as_f64(), cell["lower"].as_bool()), (Some(0.0), Some(true)));
     assert!(bench.ok("--table var1coarsefull --rows 1 --markdown").contains("| 0.00 ▼ / 95 |"));
 }
 
@@ -124,9 +135,23 @@ fn nothing_is_trained_when_only_evaluation_is_asked() {
     bench.ok("--table var1coarsefull --rows 1");
     std::fs::remove_dir_all(bench.path("results")).unwrap();
     let log = bench.text(&format!("runs/{RUN}/train.log"));
+    forget_evaluations(&bench.path("runs").join(RUN));
     bench.ok("--table var1coarsefull --rows 1 --eval-only");
     assert_eq!(bench.text(&format!("runs/{RUN}/train.log")), log);
-    assert_eq!(bench.text("results/var1coarsefull.csv").lines().count(), 2);
+    let ledger = bench.text("results/var1coarsefull.csv");
+    assert_eq!((ledger.lines().count(), field(&ledger, 1, "beam5_acc")), (2, "0.00".into()));
+
+    // And so is a model from the box, which stays as it is.
+    std::fs::create_dir(bench.path("box")).unwrap();
+    std::fs::rename(bench.path("runs").join(RUN), bench.path("box").join(RUN)).unwrap();
+    forget_evaluations(&bench.path("box").join(RUN));
+    let boxed = bench.text(&format!("box/{RUN}/metrics.json"));
+    std::fs::remove_dir_all(bench.path("results")).unwrap();
+    let mut command = bench.command("--table var1error --rows 1 --eval-only");
+    let output = command.env("POLYSTEP_MODELS", bench.path("box")).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(bench.text("results/var1error.csv").lines().count(), 2);
+    assert_eq!(bench.text(&format!("box/{RUN}/metrics.json")), boxed);
 }
 
 #[test]
@@ -139,6 +164,19 @@ fn no_time_means_no_run() {
         "{output:?}"
     );
     assert!(!bench.path("runs").exists());
+}
+
+#[test]
+fn when_time_is_up_a_training_stops_at_a_checkpoint() {
+    let bench = Bench::new(1_000_000);
+    let output = bench.run("--table var1error --rows 1 --minutes 0.12");
+    assert!(output.status.success(), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains(&format!("{RUN}: stopped at a checkpoint")), "{said}");
+    assert!(said.contains("1 run(s) are left"), "{said}");
+    assert!(bench.path("runs").join(RUN).join("checkpoints").read_dir().unwrap().next().is_some());
+    let dry = bench.ok("--table var1error --rows 1 --dry-run");
+    assert!(dry.starts_with("resume ") && dry.contains(RUN), "{dry}");
 }
 
 /// Only the command itself gets the signal; its child saves and stops all the same, and goes on next time.
@@ -184,10 +222,7 @@ fn what_is_damaged_is_named_and_kept() {
 
     // The weights: there is no evaluation any more, so they are asked again.
     std::fs::remove_dir_all(bench.path("results")).unwrap();
-    let metrics = bench.path("runs").join(RUN).join("metrics.json");
-    let mut numbers: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&metrics).unwrap()).unwrap();
-    numbers["evaluations"] = serde_json::json!([]);
-    std::fs::write(&metrics, numbers.to_string()).unwrap();
+    forget_evaluations(&bench.path("runs").join(RUN));
     let weights = bench.path("runs").join(RUN).join("model.safetensors");
     let mut bytes = std::fs::read(&weights).unwrap();
     let middle = bytes.len() / 2;

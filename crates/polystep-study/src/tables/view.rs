@@ -3,7 +3,7 @@
 //! With several seeds ours is their mean, and the interval their range; with one seed it is Wilson's. Only columns where more is
 //! better can be lower: a share of errors, or a number of examples, is neither good nor bad.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::{Recipe, Row, Table};
 use crate::columns::{Cell, Column, Unit};
@@ -29,6 +29,7 @@ pub struct ViewRow {
     /// Its number in the paper's table, from 1.
     pub number: usize,
     /// Its keys.
+    #[serde(serialize_with = "as_map")]
     pub keys: Vec<(&'static str, &'static str)>,
     /// The seeds of our models; none if there are no models yet.
     pub seeds: Vec<u64>,
@@ -39,6 +40,8 @@ pub struct ViewRow {
 /// A number of ours and the paper's.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct ViewCell {
+    /// The column's name.
+    pub column: &'static str,
     /// Ours; the mean of several seeds.
     pub ours: Option<f64>,
     /// Wilson's 95 % interval; of several seeds the range.
@@ -84,6 +87,16 @@ impl View {
         };
         let words = common.into_iter().map(value).filter(|word| !word.is_empty()).collect();
         (words, other.into_iter().map(|(key, _)| key).collect())
+    }
+
+    /// Our lowest and highest number in a column.
+    pub fn range(&self, column: &str) -> Option<[f64; 2]> {
+        let cells = self.rows.iter().flat_map(|row| &row.cells).filter(|cell| cell.column == column);
+        let ours = cells.filter_map(|cell| cell.ours);
+        ours.fold(None, |range, v| match range {
+            None => Some([v, v]),
+            Some([lo, hi]) => Some([v.min(lo), v.max(hi)]),
+        })
     }
 
     /// The numbers that are lower than the paper's, a sentence for each row that has some.
@@ -150,7 +163,7 @@ impl ViewCell {
             (Some(ours), Some(paper)) => more_is_better && ours < paper - 1e-9,
             _ => false,
         };
-        ViewCell { ours, interval, paper, lower }
+        ViewCell { column: column.name, ours, interval, paper, lower }
     }
 
     /// The paper's number, as it prints it; counts are shortened.
@@ -161,6 +174,10 @@ impl ViewCell {
             (None, _) => String::new(),
         }
     }
+}
+
+fn as_map<S: Serializer>(pairs: &[(&str, &str)], s: S) -> Result<S::Ok, S::Error> {
+    s.collect_map(pairs.iter().copied())
 }
 
 /// `full proof`, `first error: mul`: a column in a sentence.

@@ -111,8 +111,6 @@ pub struct Cost {
 pub struct Expected {
     /// The paper's lowest and highest number in its headline column.
     pub paper: [f64; 2],
-    /// Ours, where it has been measured.
-    pub ours: Option<[f64; 2]>,
 }
 
 impl Plan {

@@ -31,25 +31,27 @@ pub fn list(plans: &Plans, folders: &Folders, books: &Books, pace: &Pace, recipe
             }
             (done, jobs.len(), left)
         };
-        let range = |[lo, hi]: [f64; 2]| {
-            let unit = if table.kind() == Kind::Sizes { Unit::Count } else { Unit::Percent };
-            let text = |v| number(v, unit).trim_end_matches('0').trim_end_matches('.').to_owned();
-            format!("{} to {}", text(lo), text(hi))
+        let (view, headline, unit) = match table.kind() {
+            Kind::Sizes => (sizes::view(books, table, &rows)?, "equation_size_estimate", Unit::Count),
+            _ => (View::of(table, &rows, recipe, seeds, &books.records), "full_proof_acc", Unit::Percent),
         };
+        let range = |[lo, hi]: [f64; 2]| format!("{} to {}", number(lo, unit), number(hi, unit));
         lines.push(vec![
             table.name.to_owned(),
             rows.len().to_string(),
             format!("{done} of {needed}"),
             clock(left),
             range(plan.expected.paper),
-            plan.expected.ours.map_or(String::new(), range),
+            view.range(headline).map_or(String::new(), range),
             books.path(table, recipe).display().to_string(),
         ]);
     }
     let header = ["table", "rows", "runs done", "left", "paper", "ours", "ledger"].map(str::to_owned);
     say!("{}", grid(1, header.into(), lines))?;
-    say!("Recipe {recipe}. Tables share runs; the time left of each is counted as if it were made alone,")?;
-    say!("one run at a time, {}.", pace.describe())
+    say!(
+        "Recipe {recipe}; full proofs in percent, lowest to highest. Tables share runs: the time left of each is counted"
+    )?;
+    say!("as if it were made alone, one run at a time, {}.", pace.describe())
 }
 
 /// `--dry-run`: the runs that would be made, in order.
