@@ -72,7 +72,7 @@ impl View {
         View { table: table.name, recipe, columns: table.columns().collect(), rows: rows.iter().map(row).collect() }
     }
 
-    /// The keys whose value is the same on all rows, and the names of the others.
+    /// What the keys say that are the same on all rows, and the names of the others; a key that is empty everywhere is neither.
     pub fn common_keys(&self) -> (Vec<&'static str>, Vec<&'static str>) {
         let Some(first) = self.rows.first() else { return (Vec::new(), Vec::new()) };
         let same = |key: &(&str, &str)| self.rows.iter().all(|row| row.keys.contains(key));
@@ -86,7 +86,8 @@ impl View {
             _ => value,
         };
         let words = common.into_iter().map(value).filter(|word| !word.is_empty()).collect();
-        (words, other.into_iter().map(|(key, _)| key).collect())
+        let says = |key: &&str| self.rows.iter().any(|row| !row.key(key).is_empty());
+        (words, other.into_iter().map(|(key, _)| key).filter(says).collect())
     }
 
     /// Our lowest and highest number in a column.

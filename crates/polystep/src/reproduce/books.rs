@@ -17,6 +17,8 @@ use crate::output::Output;
 /// Records and ledgers of a results folder.
 pub struct Books {
     results: PathBuf,
+    /// Where the records are.
+    folder: PathBuf,
     /// The records.
     pub records: Records,
 }
@@ -24,8 +26,9 @@ pub struct Books {
 impl Books {
     /// Opens the books; everything that will be written over is read first.
     pub fn open(folders: &Folders) -> Result<Books> {
-        let records = Records::read(&folders.records()).map_err(bad_input)?;
-        let books = Books { results: folders.results.clone(), records };
+        let folder = folders.records();
+        let records = Records::read(&folder).map_err(bad_input)?;
+        let books = Books { results: folders.results.clone(), folder, records };
         for table in Table::all() {
             for recipe in [Recipe::Fast, Recipe::Paper] {
                 books.ledger(&table, recipe)?;
@@ -48,8 +51,9 @@ impl Books {
         Ledger::read(&self.path(table, recipe), table).map_err(bad_input)
     }
 
-    /// Takes a run's folder into the records.
+    /// Takes a run's folder into the records, after what other commands have entered meanwhile.
     pub fn take(&mut self, name: &str, run: &Path) -> Result<()> {
+        self.records = Records::read(&self.folder).map_err(bad_input)?;
         let (record, files) = self.records.made_of(name, run).map_err(bad_input)?;
         for (path, text) in files {
             write(&path, &text)?;

@@ -45,6 +45,9 @@ Weights and checkpoints go to runs/NAME, the record of a finished run to results
 the ledger of a table to results/TABLE.csv (recipe paper: results/paper/TABLE.csv).
 The same command again goes on where the last one stopped; docs/reproduce.md tells more.";
 
+/// Runs that a sentence names before it only counts them.
+const NAMED: usize = 6;
+
 /// Flags of `polystep reproduce`.
 #[derive(ClapArgs, Debug)]
 #[command(after_help = EXAMPLES)]
@@ -159,7 +162,9 @@ pub fn run(args: Args) -> Result<()> {
     if !summary.left.is_empty() {
         let why =
             if args.eval_only { "have no weights here to evaluate" } else { "are left; the same command goes on" };
-        note(&format!("{} run(s) {why}: {}", summary.left.len(), summary.left.join(", ")));
+        let (some, rest) = summary.left.split_at(summary.left.len().min(NAMED));
+        let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
+        note(&format!("{} run(s) {why}: {}{more}", summary.left.len(), some.join(", ")));
     }
     match summary.failed.as_slice() {
         [] => Ok(()),
