@@ -12,12 +12,18 @@ use crate::error::StudyError;
 use crate::interval::Proportion;
 use crate::metrics::{Evaluation, Metrics};
 use crate::paper::Printed;
-use crate::records::{Record, Records};
+use crate::records::{Milestone, Record, Records};
 use crate::tables::{Kind, Need, Recipe, Row, Table, size_of_config};
 
 /// Hyper-parameters that a table may list, and where a configuration has them.
 const HYPER: [(&str, &str, &str); 3] =
     [("emb", "model", "d"), ("dropout", "model", "dropout"), ("batch", "train", "batch")];
+
+/// Columns of full proofs, the count of examples beside each, and the column of the validation at the paper's count.
+const AT_PAPER_EXAMPLES: [(&str, &str, &str); 2] = [
+    ("full_proof_acc", "train_examples", "valid_at_paper_examples"),
+    ("endpoint_acc", "endpoint_train_examples", "endpoint_valid_at_paper_examples"),
+];
 
 /// Columns that hold words; the others hold numbers or nothing.
 const WORDS: [&str; 11] = [
@@ -45,6 +51,7 @@ pub struct Filled<'a> {
     pub cells: Vec<Cell>,
     record: &'a Record,
     evaluation: Option<&'a Evaluation>,
+    endpoint: Option<&'a Record>,
 }
 
 impl<'a> Filled<'a> {
@@ -75,7 +82,15 @@ impl<'a> Filled<'a> {
             });
             Cell { column, ours: ours.map(|v| v.0), interval: ours.and_then(|v| v.1), symbolic, paper }
         };
-        Some(Filled { row, seed, cells: table.columns().map(cell).collect(), record, evaluation })
+        let cells = table.columns().map(cell).collect();
+        Some(Filled { row, seed, cells, record, evaluation, endpoint: endpoint.map(|(record, _)| record) })
+    }
+
+    /// Where the model of a column of full proofs stood when it had seen as many examples as the paper's.
+    pub fn at_paper_examples(&self, column: &str) -> Option<Milestone> {
+        let (_, count, _) = AT_PAPER_EXAMPLES.into_iter().find(|(name, ..)| *name == column)?;
+        let record = if column.starts_with("endpoint_") { self.endpoint? } else { self.record };
+        record.at(self.row.value(count)?)
     }
 
     /// Its line of the ledger, under the names of [`header`].
@@ -105,6 +120,9 @@ impl<'a> Filled<'a> {
         line.push(number(self.evaluation.and_then(|e| Some(e.greedy.as_ref()?.malformed.percent))));
         if !table.header.contains(&"train_examples") {
             line.push(optional(run.examples.map(|n| n.to_string())));
+        }
+        for (column, ..) in at_paper_examples(table) {
+            line.push(number(self.at_paper_examples(column).map(|milestone| milestone.full_proof)));
         }
         line.push(self.seed.to_string());
         line.push(optional(run.seconds.map(|s| format!("{s:.0}"))));
@@ -149,8 +167,14 @@ pub fn header(table: &Table) -> Vec<String> {
     if !table.header.contains(&"train_examples") {
         names.push("train_examples".to_owned());
     }
+    names.extend(at_paper_examples(table).map(|(.., name)| name.to_owned()));
     names.extend(["seed", "seconds", "device", "commit"].map(str::to_owned));
     names
+}
+
+/// Those that a table has counts for.
+fn at_paper_examples(table: &Table) -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
+    AT_PAPER_EXAMPLES.into_iter().filter(|(_, count, _)| table.header.contains(count))
 }
 
 /// A ledger: lines under a header.

@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 
 use crate::error::StudyError;
 use crate::metrics::{Evaluation, Metrics};
-use crate::run::keys_of_config;
+use crate::predictions;
+use crate::run::{LogLine, keys_of_config};
 use crate::tables::TestSet;
 
 /// Bytes of learning curves that are worth keeping.
@@ -24,6 +25,21 @@ pub struct Record {
     pub config: toml::Table,
     /// The numbers.
     pub metrics: Metrics,
+    /// The learning curves.
+    pub log: Vec<LogLine>,
+}
+
+/// A validation of a run on its way.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Milestone {
+    /// The number of examples that was asked about.
+    pub examples: f64,
+    /// Full proofs that are right, in percent.
+    pub full_proof: f64,
+    /// Whether a calculator's brackets were compared as they stand, before evaluation.
+    pub raw: bool,
+    /// Whether the learning rate was still on its way down a cosine.
+    pub midway: bool,
 }
 
 impl Record {
@@ -43,7 +59,28 @@ impl Record {
         if metrics.keys.config.is_empty() {
             metrics.keys = keys_of_config(&config);
         }
-        Ok(Some(Record { config, metrics }))
+        let curves = folder.join("metrics.jsonl");
+        let log = log(&curves, &self::text(&curves)?.unwrap_or_default())?;
+        Ok(Some(Record { config, metrics, log }))
+    }
+
+    /// The last validation before the run had seen more than so many examples. None if the run never saw so many, or if that
+    /// validation is longer ago than two of them lie apart.
+    pub fn at(&self, examples: f64) -> Option<Milestone> {
+        let train = self.config.get("train")?;
+        let apart = train.get("valid_every")?.as_integer()? as f64;
+        let seen = self.metrics.run.examples.filter(|seen| *seen as f64 >= examples)? as f64;
+        let calculator = self.metrics.keys.setting == "calculator";
+        let cosine = train.get("schedule").and_then(toml::Value::as_str) == Some("cosine");
+        let validation = |line: &LogLine| match line {
+            LogLine::Valid { examples: at, full_proof, raw, .. } if *at <= examples && examples - at <= apart => {
+                // Older logs do not say that they are raw.
+                let (raw, midway) = (*raw || calculator, cosine && seen - at > apart);
+                Some(Milestone { examples, full_proof: 100.0 * full_proof, raw, midway })
+            }
+            _ => None,
+        };
+        self.log.iter().rev().find_map(validation)
     }
 
     /// What the model did on a set.
@@ -122,6 +159,7 @@ impl Records {
         }
         let config = text(&run.join("config.toml"))?.unwrap_or_default();
         let curves = thinned(&text(&run.join("metrics.jsonl"))?.unwrap_or_default());
+        record.log = log(&run.join("metrics.jsonl"), &curves)?;
         // An evaluation has a thousand numbers: one line for each would make the file three times as large.
         let metrics = serde_json::to_string(&record.metrics).map_err(|e| StudyError::write(run, e.into()))?;
         // The numbers last: with them the record is there.
@@ -142,6 +180,10 @@ fn text(path: &Path) -> Result<Option<String>, StudyError> {
         Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(None),
         Err(e) => Err(StudyError::read(path, e)),
     }
+}
+
+fn log(path: &Path, text: &str) -> Result<Vec<LogLine>, StudyError> {
+    predictions::Records::new(text.as_bytes(), path).collect()
 }
 
 /// Learning curves with as few lines left out as the size asks for: every validation stays, of the other kinds of lines every
@@ -223,6 +265,39 @@ mod tests {
             error.ends_with("run/config.toml cannot be understood: it is missing beside its metrics.json"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn a_run_is_looked_at_on_its_way() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = run(folder.path(), 1.0, &[]);
+        let schedule = |schedule: &str, setting: &str| {
+            let data = format!("[data]\nconfig = \"small_coeff\"\nvars = 1\nsetting = \"{setting}\"\n");
+            let train = format!("[train]\nvalid_every = 100\nschedule = \"{schedule}\"\n");
+            fs::write(path.join("config.toml"), data + &train).unwrap();
+            let provenance = Provenance { examples: Some(512), ..Provenance::default() };
+            let metrics = Metrics { run: provenance, ..Metrics::default() };
+            fs::write(path.join("metrics.json"), serde_json::to_string(&metrics).unwrap()).unwrap();
+            Record::read(&path).unwrap().unwrap()
+        };
+        let valid = |at: u32, right: f64| {
+            format!("{{\"kind\":\"valid\",\"examples\":{at},\"full_proof\":{right},\"stepwise\":1.0}}\n")
+        };
+        let log = valid(100, 0.25) + &valid(204, 0.5) + &valid(512, 0.75);
+        fs::write(path.join("metrics.jsonl"), &log).unwrap();
+        let record = schedule("cosine", "plain");
+        let at = |examples: f64| record.at(examples).map(|milestone| milestone.full_proof);
+        assert_eq!([100.0, 200.0, 204.0, 304.0].map(at), [Some(25.0), Some(25.0), Some(50.0), Some(50.0)]);
+        assert_eq!(at(512.0), Some(75.0));
+        assert_eq!([99.0, 305.0, 513.0].map(at), [None; 3], "too early, too long ago, never seen");
+        let marks = |record: Record, examples| record.at(examples).map(|m| (m.raw, m.midway)).unwrap();
+        assert_eq!(marks(record.clone(), 210.0), (false, true));
+        assert_eq!(marks(record.clone(), 512.0), (false, false));
+        assert_eq!(marks(schedule("constant", "calculator"), 210.0), (true, false));
+
+        fs::write(path.join("metrics.jsonl"), log + "{\"kind\":\"va").unwrap();
+        let error = Records::read(folder.path()).unwrap_err().to_string();
+        assert!(error.contains("run/metrics.jsonl line 4: "), "{error}");
     }
 
     #[test]

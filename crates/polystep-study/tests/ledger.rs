@@ -10,6 +10,7 @@ use polystep_core::Setting;
 use polystep_study::columns::cells;
 use polystep_study::ledger::{Ledger, header};
 use polystep_study::records::Records;
+use polystep_study::run::LogLine;
 use polystep_study::tables::{Recipe, Row, Table, View};
 
 /// One variable, small_coeff, coarse, prefix: row 3 of var1coarsefull, rows 1 to 3 of OODcoeff.
@@ -77,6 +78,43 @@ fn the_one_shot_model_fills_its_columns_on_every_row() {
     let endpoint: f64 = field(&ledger, 0, "endpoint_acc").parse().unwrap();
     assert!(endpoint > 0.0 && field(&ledger, 1, "endpoint_acc") == field(&ledger, 0, "endpoint_acc"));
     assert_eq!(field(&ledger, 0, "endpoint_train_examples"), "7000064");
+}
+
+/// The paper's 3.2M examples of row 3 lie between our validations at 3 046 400 and 3 225 600.
+#[test]
+fn a_run_is_also_compared_at_the_papers_count_of_examples() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = RUN.write(&folder.path().join("small_coeff-1-coarse-prefix"));
+    let before = run.log.iter().find_map(|line| match line {
+        LogLine::Valid { examples, full_proof, .. } if *examples == 3_046_400.0 => Some(100.0 * full_proof),
+        _ => None,
+    });
+    Fake { setting: Setting::Calculator, notation: "infix", config: "large_coeff", also: &[], ..RUN }
+        .write(&folder.path().join("large_coeff-1-coarse-infix-calculator"));
+    let records = records(folder.path());
+    let entered = ledger("var1coarsefull", &records);
+    assert_eq!(field(&entered, 0, "valid_at_paper_examples"), format!("{:.2}", before.unwrap()));
+    assert_eq!(field(&entered, 0, "endpoint_valid_at_paper_examples"), "", "there is no such model");
+    assert!(!header(&Table::named("var1error").unwrap()).contains(&"valid_at_paper_examples".to_owned()));
+    Fake { setting: Setting::Endpoint, ..RUN }.write(&folder.path().join("small_coeff-1-endpoint-prefix"));
+    let both = ledger("var1coarsefull", &self::records(folder.path()));
+    assert!(field(&both, 0, "endpoint_valid_at_paper_examples").parse::<f64>().unwrap() > before.unwrap());
+
+    let view = |name: &str| {
+        let table = Table::named(name).unwrap();
+        View::of(&table, &table.rows.iter().collect::<Vec<_>>(), Recipe::Fast, 1, &records)
+    };
+    let words = |view: &View, word: &str| view.notes.iter().filter(|note| note.contains(word)).count();
+    let plain = view("var1coarsefull");
+    assert!(plain.markdown().contains(&format!(" / 95.3; {:.2} at 3.2M |", before.unwrap())), "{}", plain.markdown());
+    assert_eq!((plain.notes.len(), words(&plain, "cosine"), words(&plain, "raw")), (2, 1, 0));
+    assert_eq!(words(&view("var1combo"), "raw"), 1);
+    assert!(view("OODcoeff").notes.is_empty() && view("annotate2var").notes.is_empty());
+    let json = serde_json::to_value(&plain).unwrap();
+    let cell = &json["rows"][2]["cells"][3];
+    assert_eq!((cell["column"].as_str(), cell["paper_examples"].as_f64()), (Some("full_proof_acc"), Some(3.2e6)));
+    assert_eq!(cell["valid_at_paper_examples"].as_f64(), before);
+    assert!(json["rows"][3]["cells"][3].get("valid_at_paper_examples").is_none());
 }
 
 #[test]

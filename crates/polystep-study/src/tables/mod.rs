@@ -10,7 +10,7 @@ mod ood;
 mod view;
 
 pub use experiment::{Experiment, Hyper, Recipe, size_of_config};
-pub use view::{View, ViewCell, ViewRow, number, words};
+pub use view::{OnTheWay, View, ViewCell, ViewRow, number, words};
 
 use crate::columns::{COLUMNS, Column};
 use crate::paper::{KEYS, Keys, csv};

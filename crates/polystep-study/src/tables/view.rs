@@ -1,14 +1,17 @@
 //! A table for people: for every row our numbers above the paper's, and which of ours are lower.
 //!
-//! With several seeds ours is their mean, and the interval their range; with one seed it is Wilson's. Only columns where more is
+//! A column of full proofs also shows where our run stood at the paper's count of examples: on validation, for nothing is tested
+//! on the way. With several seeds ours is their mean, and the interval their range; with one seed it is Wilson's. Only columns where more is
 //! better can be lower: a share of errors, or a number of examples, is neither good nor bad.
+
+use std::fmt;
 
 use serde::{Serialize, Serializer};
 
 use super::{Recipe, Row, Table};
 use crate::columns::{Cell, Column, Unit};
 use crate::ledger::{Filled, seeds};
-use crate::records::Records;
+use crate::records::{Milestone, Records};
 
 /// A table with our numbers beside the paper's.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -21,6 +24,8 @@ pub struct View {
     pub columns: Vec<Column>,
     /// The rows.
     pub rows: Vec<ViewRow>,
+    /// What is to be known about its numbers, a sentence each.
+    pub notes: Vec<String>,
 }
 
 /// A row of a [`View`].
@@ -50,17 +55,32 @@ pub struct ViewCell {
     pub paper: Option<&'static str>,
     /// Whether ours is lower than the paper's where more is better.
     pub lower: bool,
+    /// Where our run stood on its way.
+    #[serde(flatten)]
+    pub on_the_way: Option<OnTheWay>,
+}
+
+/// Where our run stood when it had seen as many examples as the paper's.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct OnTheWay {
+    /// The paper's count of examples.
+    pub paper_examples: f64,
+    /// Full proofs on validation, in percent; the mean of several seeds.
+    pub valid_at_paper_examples: f64,
 }
 
 impl View {
     /// The rows of a table with what the records know, over the first seeds, `1..=most`.
     pub fn of(table: &Table, rows: &[&Row], recipe: Recipe, most: u64, records: &Records) -> View {
-        let row = |row: &&Row| {
+        let mut milestones = Vec::new();
+        let mut row = |row: &&Row| {
             let known = seeds(row, recipe, records).into_iter().filter(|seed| *seed <= most);
             let filled: Vec<Filled> = known.filter_map(|seed| Filled::of(table, row, recipe, seed, records)).collect();
             let cell = |(i, column): (usize, Column)| {
                 let cells: Vec<&Cell> = filled.iter().map(|f| &f.cells[i]).collect();
-                ViewCell::of(column, row, &cells)
+                let passed: Vec<Milestone> = filled.iter().filter_map(|f| f.at_paper_examples(column.name)).collect();
+                milestones.extend(&passed);
+                ViewCell { on_the_way: OnTheWay::of(&passed), ..ViewCell::of(column, row, &cells) }
             };
             ViewRow {
                 number: row.number,
@@ -69,7 +89,8 @@ impl View {
                 cells: table.columns().enumerate().map(cell).collect(),
             }
         };
-        View { table: table.name, recipe, columns: table.columns().collect(), rows: rows.iter().map(row).collect() }
+        let rows = rows.iter().map(&mut row).collect();
+        View { table: table.name, recipe, columns: table.columns().collect(), rows, notes: notes(&milestones) }
     }
 
     /// What the keys say that are the same on all rows, and the names of the others; a key that is empty everywhere is neither.
@@ -129,9 +150,13 @@ impl View {
                 let ours = cell.ours.map_or("—".into(), |v| number(v, column.unit));
                 let mark = if cell.lower { " ▼" } else { "" };
                 let paper = cell.paper_text(column.unit);
-                format!("{ours}{mark} / {paper}")
+                let way = cell.on_the_way.map_or(String::new(), |way| format!("; {way}"));
+                format!("{ours}{mark} / {paper}{way}")
             });
             text += &format!("| {} |\n", keys.chain(cells).collect::<Vec<_>>().join(" | "));
+        }
+        if !self.notes.is_empty() {
+            text += &format!("\n{}\n", self.notes.join("\n"));
         }
         text
     }
@@ -164,7 +189,7 @@ impl ViewCell {
             (Some(ours), Some(paper)) => more_is_better && ours < paper - 1e-9,
             _ => false,
         };
-        ViewCell { column: column.name, ours, interval, paper, lower }
+        ViewCell { column: column.name, ours, interval, paper, lower, on_the_way: None }
     }
 
     /// The paper's number, as it prints it; counts are shortened.
@@ -175,6 +200,39 @@ impl ViewCell {
             (None, _) => String::new(),
         }
     }
+}
+
+impl OnTheWay {
+    fn of(passed: &[Milestone]) -> Option<OnTheWay> {
+        let paper_examples = passed.first()?.examples;
+        let sum: f64 = passed.iter().map(|milestone| milestone.full_proof).sum();
+        Some(OnTheWay { paper_examples, valid_at_paper_examples: sum / passed.len() as f64 })
+    }
+}
+
+impl fmt::Display for OnTheWay {
+    /// `94.10 at 3.6M`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let valid = number(self.valid_at_paper_examples, Unit::Percent);
+        write!(f, "{valid} at {}", number(self.paper_examples, Unit::Count))
+    }
+}
+
+/// What is to be known about numbers on the way.
+fn notes(milestones: &[Milestone]) -> Vec<String> {
+    let mut notes = Vec::new();
+    if !milestones.is_empty() {
+        notes.push(
+            "X at N: X % of full proofs on validation when our run had seen N examples, the paper's count.".into(),
+        );
+    }
+    if milestones.iter().any(|milestone| milestone.midway) {
+        notes.push("There a run stands in the middle of its cosine schedule, its learning rate still high.".into());
+    }
+    if milestones.iter().any(|milestone| milestone.raw) {
+        notes.push("A calculator's validation is raw: its brackets as they stand, before evaluation.".into());
+    }
+    notes
 }
 
 fn as_map<S: Serializer>(pairs: &[(&str, &str)], s: S) -> Result<S::Ok, S::Error> {

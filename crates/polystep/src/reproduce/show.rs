@@ -87,7 +87,8 @@ pub fn print(view: &View) -> Result<()> {
         line.extend(names.iter().map(|name| row.key(name).to_owned()));
         line.extend(view.columns.iter().zip(&row.cells).map(|(column, cell)| {
             let headline = matches!(column.name, "full_proof_acc" | "endpoint_acc");
-            format!("{}\n{}", ours(cell, column.unit, headline), cell.paper_text(column.unit))
+            let way = cell.on_the_way.map_or(String::new(), |way| format!("\n{way}"));
+            format!("{}\n{}{way}", ours(cell, column.unit, headline), cell.paper_text(column.unit))
         }));
         line
     });
@@ -95,6 +96,9 @@ pub fn print(view: &View) -> Result<()> {
     let seeds = view.rows.iter().map(|row| row.seeds.len()).max().unwrap_or(0);
     if seeds > 1 {
         say!("The mean of up to {seeds} seeds, with their range.")?;
+    }
+    for note in &view.notes {
+        say!("{note}")?;
     }
     let lower = view.lower();
     if !lower.is_empty() {

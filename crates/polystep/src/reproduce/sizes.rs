@@ -93,5 +93,11 @@ pub fn view(books: &Books, table: &Table, rows: &[&Row]) -> Result<View> {
         }
     };
     let columns = table.columns().collect();
-    Ok(View { table: table.name, recipe: Recipe::Fast, columns, rows: rows.iter().map(row).collect() })
+    Ok(View {
+        table: table.name,
+        recipe: Recipe::Fast,
+        columns,
+        rows: rows.iter().map(row).collect(),
+        notes: Vec::new(),
+    })
 }
