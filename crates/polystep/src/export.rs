@@ -8,7 +8,7 @@ use clap::Args as ClapArgs;
 use polystep_engine::NormOrder;
 use polystep_learn::export::write_folder;
 use polystep_learn::weights::{WeightType, save_weights};
-use polystep_study::columns::cells;
+use polystep_study::columns::{Unit, cells};
 use polystep_study::{Metrics, RunFolder};
 
 use crate::failure::{Failure, Result, bad_input};
@@ -22,6 +22,9 @@ Examples:
   python3 -c \"from transformers import AutoTokenizer, AutoModelForSeq2SeqLM as M; \\
     t = AutoTokenizer.from_pretrained('exports/fast'); m = M.from_pretrained('exports/fast'); \\
     print(t.decode(m.generate(**t('(2*x1^1)*(x1^1+3)', return_tensors='pt'))[0], skip_special_tokens=True))\"";
+
+/// What Hugging Face reads of a card.
+const HEAD: &str = "---\nlibrary_name: transformers\ntags: [polynomials, mathematics, step-by-step]\n---\n\n";
 
 /// Flags of `polystep export`.
 #[derive(ClapArgs, Debug)]
@@ -44,7 +47,7 @@ pub fn run(args: Args) -> Result<()> {
     if ["config.json", "config.toml"].iter().any(|name| args.out.join(name).exists()) {
         return Err(bad_input(format!("{} holds a model already: choose another --out", args.out.display())));
     }
-    let card = card(&trained, &args.run);
+    let card = card(&trained, &args.run, if args.compact { "" } else { HEAD });
     let Trained { model, layout, params, task, .. } = &trained;
     if args.compact {
         return compact(&args, &trained, &card);
@@ -64,19 +67,20 @@ fn compact(args: &Args, trained: &Trained, card: &str) -> Result<()> {
     polystep_learn::train::RunFolder::create(out, &trained.config).map_err(runtime)?;
     save_weights(&out.join("model.safetensors"), &trained.layout, &trained.params, WeightType::Bf16)
         .map_err(runtime)?;
-    std::fs::copy(&metrics, out.join("metrics.json"))?;
+    let damaged = |e| bad_input(format!("{} is damaged: {e}", metrics.display()));
+    let document: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&metrics)?).map_err(damaged)?;
+    std::fs::write(out.join("metrics.json"), format!("{document}\n"))?;
     std::fs::write(out.join("README.md"), card)?;
     say!("{}: proves with polystep prove EXPR --model {}", out.display(), out.display())
 }
 
 /// The model card: what it is, how it was made, what was measured, how to call it.
-fn card(trained: &Trained, run: &Path) -> String {
+fn card(trained: &Trained, run: &Path, head: &str) -> String {
     let Trained { config, model, layout, task, .. } = trained;
     let data = &config.data;
     let family = if model.norm == NormOrder::Pre { "mBART (pre-norm)" } else { "BART (post-norm)" };
     let mut card = format!(
-        "---\nlibrary_name: transformers\ntags: [polynomials, mathematics, step-by-step]\n---\n\n\
-         # polystep: {}, {} variable(s), {}, {}, {}\n\n\
+        "{head}# polystep: {}, {} variable(s){}, {}, {}, {}\n\n\
          A Transformer that simplifies polynomials step by step: it reads one state of a proof and writes the next.\n\
          Trained with polystep, recipe `{}`, seed {}.\n\n\
          - shape: {family}, {} parameters, d {}, {}+{} layers, {} heads, up to {} tokens\n\
@@ -85,6 +89,7 @@ fn card(trained: &Trained, run: &Path) -> String {
          would start from the last label\n",
         task.space.key,
         task.vars,
+        if data.also.is_empty() { String::new() } else { format!(" with {} more spaces", data.also.len()) },
         data.setting,
         data.granularity,
         data.notation,
@@ -115,7 +120,8 @@ fn measured(metrics: &Metrics, card: &mut String) {
         for cell in cells(metrics, evaluation) {
             let Some(ours) = cell.ours else { continue };
             let paper = cell.paper.as_ref().map_or("", |p| p.text);
-            let _ = writeln!(card, "| {}: {} | {ours:.2} | {paper} |", cell.column.group, cell.column.heading);
+            let decimals = if cell.column.unit == Unit::Count { 0 } else { 2 };
+            let _ = writeln!(card, "| {}: {} | {ours:.decimals$} | {paper} |", cell.column.group, cell.column.heading);
         }
         card.push('\n');
     }

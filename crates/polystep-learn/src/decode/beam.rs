@@ -1,9 +1,10 @@
 //! Beam search, scored in two ways at once.
 //!
 //! Headline: summed log-probability; the search ends when no live beam can beat the fifth finished one (a sum only falls,
-//! so this is exact). `lp1`, the classic one: the first five that finish, ordered by log-probability over length. The live
-//! beams are the same in both: at one length, sum and mean order alike. Per source, the 2·beam best candidates are walked
-//! in order: those ending in `</s>` are finished, the others fill the next live beams.
+//! so this is exact). `lp1`, the classic one (that of XLM, which earlier work on symbolic mathematics used): it ends with the step
+//! in which the fifth finishes, and orders by log-probability over length. The live beams are the same in both: at one length,
+//! sum and mean order alike. Per source, the 2·beam best candidates are walked in order: those ending in `</s>` are
+//! finished (for `lp1` only while there is room for live beams before them), the others fill the next live beams.
 
 use super::{Hypothesis, Lane, Stepper, TopTokens};
 use polystep_core::token::{BOS, EOS};
@@ -27,7 +28,7 @@ impl Default for BeamOptions {
 pub struct BeamResult {
     /// By summed log-probability.
     pub headline: Vec<Hypothesis>,
-    /// The first to finish, by log-probability divided by length (`</s>` counted).
+    /// Those that finish until there are five, by log-probability divided by length (`</s>` counted).
     pub lp1: Vec<Hypothesis>,
 }
 
@@ -129,10 +130,15 @@ impl Search {
         }
         candidates.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)).then(a.2.cmp(&b.2)));
         let mut next = Vec::with_capacity(self.beam);
+        let lp1_open = self.lp1.len() < self.beam;
         for &(score, i, token) in candidates.iter().take(2 * self.beam) {
             let parent = &self.live[i];
             if token == EOS {
-                self.finished(Hypothesis { tokens: parent.tokens.clone(), logprob: score, finished: true });
+                let hypothesis = Hypothesis { tokens: parent.tokens.clone(), logprob: score, finished: true };
+                if lp1_open && next.len() < self.beam {
+                    self.lp1.push(hypothesis.clone());
+                }
+                self.finished(hypothesis);
             } else if next.len() < self.beam {
                 let mut tokens = Vec::with_capacity(parent.tokens.len() + 1);
                 tokens.extend_from_slice(&parent.tokens);
@@ -142,13 +148,10 @@ impl Search {
         }
         let best = next.first().map_or(f32::NEG_INFINITY, |l| l.score);
         let headline_done = self.headline.len() == self.beam && best <= self.headline[self.beam - 1].logprob;
-        self.live = if headline_done && self.lp1.len() == self.beam { Vec::new() } else { next };
+        self.live = if headline_done && self.lp1.len() >= self.beam { Vec::new() } else { next };
     }
 
     fn finished(&mut self, hypothesis: Hypothesis) {
-        if self.lp1.len() < self.beam {
-            self.lp1.push(hypothesis.clone());
-        }
         let at = self.headline.partition_point(|h| h.logprob >= hypothesis.logprob);
         self.headline.insert(at, hypothesis);
         self.headline.truncate(self.beam);
@@ -157,6 +160,7 @@ impl Search {
     fn finish(mut self) -> BeamResult {
         let mean = |h: &Hypothesis| h.logprob / (h.tokens.len() + 1) as f32;
         self.lp1.sort_by(|a, b| mean(b).total_cmp(&mean(a)));
+        self.lp1.truncate(self.beam);
         BeamResult { headline: self.headline, lp1: self.lp1 }
     }
 }

@@ -51,6 +51,9 @@ pub struct Plan {
     /// The same for recipe `paper`.
     #[serde(default)]
     pub paper: toml::Table,
+    /// What its one-shot models do otherwise in recipe `fast`.
+    #[serde(default)]
+    pub endpoint: EndpointKeys,
     /// How the models are tested.
     #[serde(default)]
     pub evaluation: EvaluationKeys,
@@ -70,6 +73,15 @@ pub struct TableKeys {
     pub name: String,
     /// Its place in `--all`.
     pub order: u32,
+}
+
+/// `[endpoint]`
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EndpointKeys {
+    /// Train on as many pairs as the paper's model had, instead of the recipe's number.
+    #[serde(default)]
+    pub papers_pairs: bool,
 }
 
 /// `[evaluation]`
@@ -195,6 +207,10 @@ impl Plans {
                 Recipe::Paper => &plan.paper,
             };
             flatten("", changes, &mut all);
+            let papers = plan.endpoint.papers_pairs && experiment.keys.setting == "endpoint";
+            if let (true, Recipe::Fast, Some(pairs)) = (papers, experiment.recipe, papers_budget(experiment)) {
+                all.push(("train.examples".to_owned(), pairs.to_string()));
+            }
         }
         all
     }
@@ -204,6 +220,12 @@ impl Plans {
         let config = RunConfig::from_toml("", &self.overrides(experiment));
         config.map_err(|e| bad_input(format!("{}: {e}", experiment.name())))
     }
+}
+
+/// How many examples the paper's model had.
+fn papers_budget(experiment: &Experiment) -> Option<u64> {
+    let theirs = Experiment { recipe: Recipe::Paper, ..experiment.clone() };
+    RunConfig::from_toml("", &theirs.overrides()).ok()?.train.examples
 }
 
 /// `{train: {examples: 5}}` as `train.examples = 5`.
