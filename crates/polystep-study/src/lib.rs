@@ -3,10 +3,12 @@
 //! Nothing here knows how a prediction was made: any model's predictions, ours or not, are scored by the same code. In the
 //! order of the data: [`predictions`] are read and [`score`]d one by one; [`metrics`] adds them up, with their
 //! [`interval`]s, [`calibration`], [`errors`] and [`slices`]; [`columns`] puts them into the paper's columns beside the
-//! [`paper`]'s own numbers; [`compare`] sets runs side by side, [`matrix`] runs and test sets; [`report`] writes the page. [`tables`] are
-//! the paper's tables as plans of work; [`records`] of finished runs fill their [`ledger`]s.
+//! [`paper`]'s own numbers; [`compare`] sets runs side by side, [`matrix`] runs and test sets; [`report`] writes the
+//! page, from [`chart`]s. [`tables`] are the paper's tables as plans of work; [`records`] of finished runs fill their
+//! [`ledger`]s and [`plots`].
 
 pub mod calibration;
+pub mod chart;
 pub mod columns;
 pub mod compare;
 pub mod error;
@@ -18,6 +20,7 @@ pub mod matrix;
 pub mod metrics;
 pub mod paired;
 pub mod paper;
+pub mod plots;
 pub mod predictions;
 pub mod ranking;
 pub mod records;

@@ -70,12 +70,10 @@ impl Record {
         let train = self.config.get("train")?;
         let apart = train.get("valid_every")?.as_integer()? as f64;
         let seen = self.metrics.run.examples.filter(|seen| *seen as f64 >= examples)? as f64;
-        let calculator = self.metrics.keys.setting == "calculator";
         let cosine = train.get("schedule").and_then(toml::Value::as_str) == Some("cosine");
         let validation = |line: &LogLine| match line {
-            LogLine::Valid { examples: at, full_proof, raw, .. } if *at <= examples && examples - at <= apart => {
-                // Older logs do not say that they are raw.
-                let (raw, midway) = (*raw || calculator, cosine && seen - at > apart);
+            LogLine::Valid { examples: at, full_proof, .. } if *at <= examples && examples - at <= apart => {
+                let (raw, midway) = (self.is_raw(), cosine && seen - at > apart);
                 Some(Milestone { examples, full_proof: 100.0 * full_proof, raw, midway })
             }
             _ => None,
@@ -94,6 +92,12 @@ impl Record {
             let greedy = e.greedy.as_ref().is_some_and(|g| g.full_proof.exact.of >= proofs);
             greedy && (!set.beam || e.beam.is_some())
         })
+    }
+
+    /// Whether a calculator's brackets were validated as they stand, before evaluation; older logs do not say so.
+    pub fn is_raw(&self) -> bool {
+        let says_so = |line: &LogLine| matches!(line, LogLine::Valid { raw: true, .. });
+        self.metrics.keys.setting == "calculator" || self.log.iter().any(says_so)
     }
 
     /// Adds evaluations that another record of the same run has. Another run's are not ours, whatever its name.

@@ -1,6 +1,7 @@
 //! The page shows the numbers of metrics.json, needs nothing but itself, and says what a run does not have.
 
 mod fixture;
+mod markup;
 
 use std::fs;
 use std::path::Path;
@@ -45,20 +46,8 @@ fn metrics(run: &RunFolder) -> Value {
     serde_json::from_str(&fs::read_to_string(run.path.join("metrics.json")).unwrap()).unwrap()
 }
 
-/// Every element is closed, in order.
 fn is_well_formed(page: &str) {
-    let body = page.split_once("<body>").unwrap().1.split_once("<script>").unwrap().0;
-    let mut open: Vec<&str> = Vec::new();
-    for tag in body.split('<').skip(1) {
-        let tag = tag.split_once('>').unwrap_or_else(|| panic!("an open tag: {tag}")).0;
-        let name = tag.split([' ', '\n']).next().unwrap().trim_end_matches('/');
-        if let Some(closed) = name.strip_prefix('/') {
-            assert_eq!(open.pop(), Some(closed), "{tag}");
-        } else if !tag.ends_with('/') && !["input", "br", "meta"].contains(&name) {
-            open.push(name);
-        }
-    }
-    assert_eq!(open, [""; 0].as_slice());
+    markup::is_well_formed(page.split_once("<body>").unwrap().1.split_once("<script>").unwrap().0);
 }
 
 fn needs_nothing(page: &str) {

@@ -120,6 +120,16 @@ fn a_row_is_trained_evaluated_and_entered_once() {
     assert_eq!((cell["column"].as_str(), cell["paper"].as_str()), (Some("full_proof_acc"), Some("95")));
     assert_eq!((cell["ours"].as_f64(), cell["lower"].as_bool()), (Some(0.0), Some(true)));
     assert!(bench.ok("--table var1coarsefull --rows 1 --markdown").contains("| 0.00 ▼ / 95 |"));
+
+    // And so do the figures of what was measured.
+    bench.ok("--table var1coarsefull,OODcoeff --eval-only --plots figures/fast");
+    let mut figures: Vec<_> =
+        bench.path("figures/fast").read_dir().unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    figures.sort();
+    assert_eq!(figures, ["var1coarsefull-curves.svg", "var1coarsefull-endpoint-curves.svg", "var1coarsefull.svg"]);
+    let figure = bench.text("figures/fast/var1coarsefull.svg");
+    assert!(figure.contains(">small_coeff coarse infix</text>") && figure.contains(">0.0 / 95.0</text>"), "{figure}");
+    assert_eq!(bench.run("--list --plots figures").status.code(), Some(2), "a list has no figures");
 }
 
 #[test]

@@ -2,10 +2,11 @@
 
 use serde::Serialize;
 
-use super::curves::{self, Chart};
+use super::curves;
 use super::numbers::{Number, Table, TableRow, groups, headings};
 use super::page::Graded;
 use super::{number, printed};
+use crate::chart::Chart;
 use crate::columns::{COLUMNS, Cell, Column, cells, pointer};
 use crate::compare::{Difference, Example, Pair, differences, pair, seeds};
 use crate::run::RunFolder;

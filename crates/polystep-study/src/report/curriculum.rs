@@ -7,15 +7,15 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use super::chart::{Axis, Series, escape, short, stack};
-use super::curves::{Chart, line, plot, thin};
+use crate::chart::{Axis, Chart, Drawing, Series, escape, line, plot, short, stack, thin};
 use crate::run::{LogLine, TaskPoint};
 
 /// The section.
 #[derive(Serialize)]
 pub struct CurriculumView {
     words: String,
-    charts: Vec<Chart>,
+    /// Exams, shares, the graph.
+    pub charts: [Chart; 3],
     tasks: Vec<TaskRow>,
 }
 
@@ -44,7 +44,7 @@ impl CurriculumView {
         let x = || Axis::linear("training examples", (0.0, end.max(1.0)), "");
         Some(CurriculumView {
             words: words(last),
-            charts: vec![exams(&looks, last, x()), shares(&looks, last, x()), graph(last)],
+            charts: [exams(&looks, last, x()), shares(&looks, last, x()), graph(last)],
             tasks: last.iter().map(|task| row(task, last)).collect(),
         })
     }
@@ -115,9 +115,9 @@ fn shares(looks: &[(f64, &[TaskPoint])], tasks: &[TaskPoint], x: Axis) -> Chart 
         tasks.iter().map(|t| format!("{} {:.1} %", t.task, 100.0 * t.examples / trained_on(tasks))).collect();
     let title = "What was trained on";
     let description = format!("Shares of the training examples; over the whole run {}", ends.join(", "));
-    let svg = stack(title, &description, &x, &Axis::linear("share, %", (0.0, 100.0), ""), &series);
+    let drawing = stack(title, &description, &x, &Axis::linear("share, %", (0.0, 100.0), ""), &series);
     let legend = series.into_iter().map(|s| (s.name, false)).collect();
-    Chart { title: title.to_owned(), description, legend, svg }
+    Chart { title: title.to_owned(), description, legend, drawing }
 }
 
 const BOX: (f64, f64) = (92.0, 44.0);
@@ -141,10 +141,8 @@ fn graph(tasks: &[TaskPoint]) -> Chart {
     let (width, height) = (far.0 + BOX.0 + 8.0, far.1 + BOX.1 + 60.0);
     let ends: Vec<String> = tasks.iter().map(|t| format!("{} {:.0} %", t.task, 100.0 * t.mastering)).collect();
     let (title, description) = ("Tasks", format!("What is learned before what; mastered {}", ends.join(", ")));
-    let label = escape(&format!("{title}. {description}"));
-    let mut svg = format!(
-        r#"<svg class="chart" viewBox="0 0 {width:.0} {height:.0}" role="img" aria-label="{label}" xmlns="http://www.w3.org/2000/svg">"#
-    );
+    let mut drawing = Drawing::new(title, &description, (width, height));
+    let svg = &mut drawing.body;
     for (to, task) in tasks.iter().enumerate() {
         for from in task.after.iter().filter_map(place) {
             let (start, end) = (corner(from), corner(to));
@@ -182,6 +180,5 @@ fn graph(tasks: &[TaskPoint]) -> Chart {
             y + 33.0,
         );
     }
-    svg.push_str("</svg>");
-    Chart { title: title.to_owned(), description, legend: Vec::new(), svg }
+    Chart { title: title.to_owned(), description, legend: Vec::new(), drawing }
 }

@@ -2,63 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
-
-use super::chart::{Axis, Bar, Plot, Series, bars, short};
 use crate::calibration::Calibration;
+use crate::chart::{Axis, Bar, Chart, Series, bars, line, plot, short};
 use crate::run::LogLine;
 use crate::slices::Slice;
-
-/// A chart with its heading and legend.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Chart {
-    /// The heading.
-    pub title: String,
-    /// What there is to see.
-    pub description: String,
-    /// Names of its series in the order of their colours, and whether it is a lone dot; empty if there is only one.
-    pub legend: Vec<(String, bool)>,
-    /// The drawing.
-    pub svg: String,
-}
-
-/// Points kept per line: more than a screen can show.
-const POINTS: usize = 240;
-
-/// At most [`POINTS`] points: neighbours are averaged, so that noise stays visible but not every step of it.
-pub(super) fn thin(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
-    let size = points.len().div_ceil(POINTS).max(1);
-    let mean = |chunk: &[(f64, f64)]| {
-        let n = chunk.len() as f64;
-        (chunk.iter().map(|p| p.0).sum::<f64>() / n, chunk.iter().map(|p| p.1).sum::<f64>() / n)
-    };
-    points.chunks(size).map(mean).collect()
-}
-
-pub(super) fn line(name: &str, points: Vec<(f64, f64)>) -> Option<Series> {
-    let points = thin(points);
-    let dots = points.len() <= 40;
-    (!points.is_empty()).then(|| Series { name: name.to_owned(), points, dots, steps: false })
-}
-
-pub(super) fn plot(title: &str, description: String, x: Axis, y: Axis, series: Vec<Series>, diagonal: bool) -> Chart {
-    let legend = if series.len() > 1 {
-        series.iter().map(|s| (s.name.clone(), s.points.len() == 1)).collect()
-    } else {
-        Vec::new()
-    };
-    let plot = Plot { title: title.to_owned(), description: description.clone(), x, y, series, diagonal };
-    Chart { title: title.to_owned(), description, legend, svg: plot.svg() }
-}
 
 /// Accuracy and loss over the examples seen.
 pub fn learning(log: &[LogLine]) -> Vec<Chart> {
     let pick = |get: &dyn Fn(&LogLine) -> Option<(f64, f64)>| log.iter().filter_map(get).collect::<Vec<_>>();
     let percent = |x: f64, y: f64| (x, 100.0 * y);
-    let full = pick(&|l| match l {
-        LogLine::Valid { examples, full_proof, .. } => Some(percent(*examples, *full_proof)),
-        _ => None,
-    });
+    let full = validation(log);
     let stepwise = pick(&|l| match l {
         LogLine::Valid { examples, stepwise, .. } => Some(percent(*examples, *stepwise)),
         _ => None,
@@ -130,13 +83,7 @@ fn by_kind(log: &[LogLine]) -> Option<Chart> {
 
 /// One validation curve per run.
 pub fn together(runs: &[(String, &[LogLine])]) -> Option<Chart> {
-    let curve = |(name, log): &(String, &[LogLine])| {
-        let point = |l: &LogLine| match l {
-            LogLine::Valid { examples, full_proof, .. } => Some((*examples, 100.0 * full_proof)),
-            _ => None,
-        };
-        line(name, log.iter().filter_map(point).collect())
-    };
+    let curve = |(name, log): &(String, &[LogLine])| line(name, validation(log));
     let series: Vec<Series> = runs.iter().filter_map(curve).collect();
     if series.len() < 2 {
         return None;
@@ -147,7 +94,17 @@ pub fn together(runs: &[(String, &[LogLine])]) -> Option<Chart> {
     Some(plot("Full proofs on validation", words, x, Axis::linear("right, %", (0.0, 100.0), ""), series, false))
 }
 
-fn furthest(log: &[LogLine]) -> f64 {
+/// Full proofs on validation over the examples seen, in percent.
+pub fn validation(log: &[LogLine]) -> Vec<(f64, f64)> {
+    let point = |l: &LogLine| match l {
+        LogLine::Valid { examples, full_proof, .. } => Some((*examples, 100.0 * full_proof)),
+        _ => None,
+    };
+    log.iter().filter_map(point).collect()
+}
+
+/// The most examples that a log tells of.
+pub fn furthest(log: &[LogLine]) -> f64 {
     let examples = |l: &LogLine| match l {
         LogLine::Train { examples, .. } | LogLine::Valid { examples, .. } | LogLine::Curriculum { examples, .. } => {
             *examples
@@ -223,12 +180,12 @@ pub fn slices(title: &str, x: &str, slices: &[Slice]) -> Option<Chart> {
     let top = firm.chain(slices.iter().map(|s| s.wrong.percent)).fold(1.0, f64::max).min(100.0);
     let words: Vec<String> = drawn.iter().map(|b| b.note.clone()).collect();
     let description = words.join("; ");
-    let svg = bars(title, &description, x, &Axis::linear("wrong, %", (0.0, top * 1.05), ""), &drawn);
+    let drawing = bars(title, &description, x, &Axis::linear("wrong, %", (0.0, top * 1.05), ""), &drawn);
     Some(Chart {
         title: title.to_owned(),
         description: "Bars are error rates, whiskers 95 % intervals".to_owned(),
         legend: Vec::new(),
-        svg,
+        drawing,
     })
 }
 
@@ -236,14 +193,6 @@ pub fn slices(title: &str, x: &str, slices: &[Slice]) -> Option<Chart> {
 mod tests {
     use super::*;
     use crate::interval::Proportion;
-
-    #[test]
-    fn long_logs_are_thinned_to_their_means() {
-        let points: Vec<_> = (0..1000).map(|i| (f64::from(i), 2.0)).collect();
-        let thinned = thin(points);
-        assert!(thinned.len() <= POINTS && thinned.iter().all(|p| p.1 == 2.0));
-        assert_eq!(thinned[0].0, 2.0, "the mean of 0 to 4");
-    }
 
     #[test]
     fn what_was_not_logged_is_not_drawn() {
@@ -292,7 +241,7 @@ mod tests {
         let slice = |from, to, wrong| Slice { from, to, wrong: Proportion::new(wrong, 50).unwrap() };
         let chart = slices("Terms", "terms", &[slice(1, Some(1), 0), slice(2, Some(4), 5), slice(5, None, 9)]).unwrap();
         for text in ["1: 0 of 50 wrong", "2–4: 5 of 50 wrong", "≥ 5: 9 of 50 wrong"] {
-            assert!(chart.svg.contains(text), "{text}");
+            assert!(chart.drawing.body.contains(text), "{text}");
         }
     }
 }

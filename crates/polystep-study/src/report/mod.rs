@@ -4,10 +4,9 @@
 //! pointer (`data-metric`), and a test reads the page back. Predictions are only opened for the list of failures and for
 //! comparing runs proof by proof. What a run does not have, its section says.
 
-pub mod chart;
 mod compare;
-mod curriculum;
-mod curves;
+pub(crate) mod curriculum;
+pub(crate) mod curves;
 pub mod diff;
 mod failures;
 mod matrix;
@@ -26,6 +25,7 @@ pub use failures::SHOWN;
 pub use sentence::explain;
 pub use tables::{latex, markdown};
 
+use crate::chart::{COLOURS, PALETTE, STYLE, short};
 use crate::columns::{Cell, Unit};
 use crate::error::StudyError;
 use crate::run::RunFolder;
@@ -65,12 +65,13 @@ fn write_whole(path: &Path, text: &str) -> Result<(), StudyError> {
 pub fn html(runs: &[RunFolder]) -> Result<String, StudyError> {
     let page = page::Page::of(runs);
     let mut environment = Environment::new();
+    environment.add_global("colours", COLOURS);
     environment.add_template("report.html", include_str!("templates/report.html"))?;
     environment.add_template("macros.html", include_str!("templates/macros.html"))?;
     environment.add_template("run.html", include_str!("templates/run.html"))?;
     environment.add_template("compare.html", include_str!("templates/compare.html"))?;
     environment.add_template("matrix.html", include_str!("templates/matrix.html"))?;
-    let style = include_str!("templates/style.css");
+    let style = format!("{PALETTE}{}{STYLE}", include_str!("templates/style.css"));
     let script = include_str!("templates/script.js");
     let version = env!("CARGO_PKG_VERSION");
     let (markdown, latex) = (markdown(runs) + &matrix::markdown(runs), latex(runs) + &matrix::latex(runs));
@@ -83,12 +84,12 @@ pub fn number(value: f64, unit: Unit) -> String {
     match unit {
         Unit::Percent => format!("{value:.2}"),
         Unit::Fraction => format!("{value:.3}"),
-        Unit::Count => chart::short(value),
+        Unit::Count => short(value),
     }
 }
 
 /// The paper's number as printed; counts are shortened.
 fn printed(cell: &Cell) -> Option<String> {
     let paper = cell.paper.as_ref()?;
-    Some(if cell.column.unit == Unit::Count { chart::short(paper.value) } else { paper.text.to_owned() })
+    Some(if cell.column.unit == Unit::Count { short(paper.value) } else { paper.text.to_owned() })
 }

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use polystep_core::Setting;
 use serde::Serialize;
 
-use super::chart::short;
 use super::compare::Comparison;
 use super::curriculum::CurriculumView;
-use super::curves::{self, Chart};
+use super::curves;
 use super::failures::{Failure, failures, label};
 use super::matrix;
 use super::numbers::{Fact, Figure, KindRow, Number, Place, Table, errors, facts, figures, set_name, stops, table};
+use crate::chart::{Chart, short};
 use crate::compare::{Solved, grade};
 use crate::metrics::Metrics;
 use crate::predictions::{self, Prediction};

@@ -223,7 +223,8 @@ fn notes(milestones: &[Milestone]) -> Vec<String> {
     let mut notes = Vec::new();
     if !milestones.is_empty() {
         notes.push(
-            "X at N: X % of full proofs on validation when our run had seen N examples, the paper's count.".into(),
+            "X at N: full proofs, in percent, at our run's last validation not after N examples, the paper's count."
+                .into(),
         );
     }
     if milestones.iter().any(|milestone| milestone.midway) {

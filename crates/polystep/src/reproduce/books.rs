@@ -56,7 +56,7 @@ impl Books {
         self.records = Records::read(&self.folder).map_err(bad_input)?;
         let (record, files) = self.records.made_of(name, run).map_err(bad_input)?;
         for (path, text) in files {
-            write(&path, &text)?;
+            write_whole(&path, &text)?;
         }
         self.records.insert(name, record);
         Ok(())
@@ -81,12 +81,12 @@ impl Books {
 
     /// Writes a ledger.
     pub fn write(&self, table: &Table, recipe: Recipe, ledger: &Ledger) -> Result<()> {
-        write(&self.path(table, recipe), &ledger.text())
+        write_whole(&self.path(table, recipe), &ledger.text())
     }
 }
 
 /// Writes a whole file, its folder included.
-fn write(path: &Path, text: &str) -> Result<()> {
+pub fn write_whole(path: &Path, text: &str) -> Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     }

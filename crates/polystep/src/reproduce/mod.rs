@@ -15,17 +15,18 @@ mod show;
 mod sizes;
 mod work;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::Args as ClapArgs;
+use polystep_study::plots::{self, Figure};
 use polystep_study::tables::{Kind, Recipe, Row, Table, View};
 
 use crate::args::ThreadArgs;
 use crate::device::Device;
 use crate::failure::{Failure, Result, bad_input};
 use crate::{boxed, interrupt, say};
-use books::Books;
+use books::{Books, write_whole};
 use pace::{Pace, note};
 use plan::Plans;
 use runs::{Folders, Job, State};
@@ -40,6 +41,7 @@ Examples:
   polystep reproduce --all --minutes 60
   polystep reproduce --table var1combo --recipe paper --seeds 3
   polystep reproduce --all --eval-only --markdown
+  polystep reproduce --all --eval-only --plots docs/plots
 
 Weights and checkpoints go to runs/NAME, the record of a finished run to results/runs/NAME,
 the ledger of a table to results/TABLE.csv (recipe paper: results/paper/TABLE.csv).
@@ -100,6 +102,9 @@ pub struct Args {
     /// Print the tables as Markdown
     #[arg(long)]
     markdown: bool,
+    /// Draw what was measured into SVG files of a folder: numbers, learning curves, curricula
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["list", "dry_run"])]
+    plots: Option<PathBuf>,
     /// The folder of weights and checkpoints
     #[arg(long, value_name = "FOLDER", default_value = "runs")]
     runs: PathBuf,
@@ -158,7 +163,11 @@ pub fn run(args: Args) -> Result<()> {
         sizes::make(&books, table, rows, draws, &args.threads, deadline)?;
     }
     books.settle(tables.iter().map(|(table, _)| *table), args.recipe)?;
-    args.print(&tables, &books)?;
+    let views = args.views(&tables, &books)?;
+    args.print(&views)?;
+    if let Some(folder) = &args.plots {
+        args.draw(folder, &tables, &views, &books)?;
+    }
     if !summary.left.is_empty() {
         let why =
             if args.eval_only { "have no weights here to evaluate" } else { "are left; the same command goes on" };
@@ -192,16 +201,31 @@ impl Args {
         chosen.into_iter().map(|table| Ok((table, rows.of(table)?))).collect()
     }
 
-    fn print(&self, tables: &[(&Table, Vec<&Row>)], books: &Books) -> Result<()> {
-        let mut views = Vec::new();
-        for (table, rows) in tables {
-            views.push(match table.kind() {
-                Kind::Sizes => sizes::view(books, table, rows)?,
-                _ => View::of(table, rows, self.recipe, self.seeds, &books.records),
-            });
+    fn views(&self, tables: &[(&Table, Vec<&Row>)], books: &Books) -> Result<Vec<View>> {
+        let view = |(table, rows): &(&Table, Vec<&Row>)| match table.kind() {
+            Kind::Sizes => sizes::view(books, table, rows),
+            _ => Ok(View::of(table, rows, self.recipe, self.seeds, &books.records)),
+        };
+        tables.iter().map(view).collect()
+    }
+
+    /// `--plots`.
+    fn draw(&self, folder: &Path, tables: &[(&Table, Vec<&Row>)], views: &[View], books: &Books) -> Result<()> {
+        let tables = tables.iter().zip(views);
+        let mut figures: Vec<Figure> =
+            tables.flat_map(|((table, _), view)| plots::of_table(table, view, self.seeds, &books.records)).collect();
+        // The probe is no table of its own.
+        figures.extend(plots::arithmetic(&books.records).filter(|_| self.all));
+        for (name, chart) in &figures {
+            write_whole(&folder.join(format!("{name}.svg")), &chart.file())?;
         }
+        note(&format!("{} figure(s) in {}", figures.len(), folder.display()));
+        Ok(())
+    }
+
+    fn print(&self, views: &[View]) -> Result<()> {
         if self.json {
-            let text = serde_json::to_string_pretty(&views).map_err(anyhow::Error::from)?;
+            let text = serde_json::to_string_pretty(views).map_err(anyhow::Error::from)?;
             return say!("{text}");
         }
         for (i, view) in views.iter().enumerate() {

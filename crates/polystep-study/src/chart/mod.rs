@@ -1,9 +1,22 @@
-//! Small SVG charts, drawn here so that the page needs neither a network nor a library.
+//! Small SVG charts, drawn here so that a page needs neither a network nor a library.
 //!
-//! Colours are CSS classes (`s0`, `s1`, …), not values: the page's light and dark themes both work without redrawing. Every
-//! chart carries its title and a description for those who do not see it, and every series its own dash beside its colour.
+//! Colours are CSS classes (`s0`, `s1`, …), not values: the page's light and dark themes both work without redrawing, and a
+//! [`file`](Chart::file) of its own gets the light one on white. Every chart carries its title and a description for those who do not
+//! see it, and every series its own dash beside its colour.
+
+mod figure;
 
 use std::fmt::Write;
+
+use serde::{Serialize, Serializer};
+
+pub use figure::{Chart, PALETTE, STYLE, line, plot, thin};
+
+/// How wide a letter is, about: text cannot be measured here, and fonts differ.
+pub const LETTER: f64 = 7.0;
+
+/// Colours there are; a series after the last begins anew.
+pub const COLOURS: usize = 12;
 
 /// How a value becomes a place on an axis.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -50,7 +63,7 @@ impl Axis {
     }
 
     /// Where a value lies, from 0 to 1; what is outside is moved to the end.
-    fn place(&self, value: f64) -> f64 {
+    pub fn place(&self, value: f64) -> f64 {
         let (from, to) = self.range;
         let place = match self.scale {
             Scale::Linear => (value - from) / (to - from),
@@ -88,6 +101,21 @@ pub struct Plot {
     pub series: Vec<Series>,
     /// A line from corner to corner: "confidence is truth".
     pub diagonal: bool,
+    /// Points of somebody else's, in the colours of the series that they belong to.
+    pub marks: Vec<Mark>,
+    /// Its size.
+    pub frame: Frame,
+}
+
+/// A point beside a series.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Mark {
+    /// The number of the series whose colour it has.
+    pub series: usize,
+    /// Where it is.
+    pub at: (f64, f64),
+    /// What it says when pointed at.
+    pub note: String,
 }
 
 /// A bar with its interval.
@@ -103,16 +131,53 @@ pub struct Bar {
     pub interval: (f64, f64),
 }
 
-/// The size of a drawing in its own units; a small one is meant to stand three in a row.
-#[derive(Clone, Copy)]
-struct Frame {
+/// What a chart draws, in units of its own.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Drawing {
+    label: String,
+    /// How wide it is.
+    pub width: f64,
+    /// How high.
+    pub height: f64,
+    /// Its elements.
+    pub body: String,
+}
+
+impl Drawing {
+    /// An empty one, with what it shows in words.
+    pub fn new(title: &str, description: &str, (width, height): (f64, f64)) -> Drawing {
+        Drawing { label: escape(&format!("{title}. {description}")), width, height, body: String::new() }
+    }
+
+    /// As an element of a page.
+    pub fn svg(&self) -> String {
+        let Drawing { label, width, height, body } = self;
+        format!(
+            r#"<svg class="chart" viewBox="0 0 {width} {height}" role="img" aria-label="{label}" xmlns="http://www.w3.org/2000/svg">{body}</svg>"#
+        )
+    }
+}
+
+impl Serialize for Drawing {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.serialize_str(&self.svg())
+    }
+}
+
+/// The size of a drawing in its own units.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Frame {
     width: f64,
     height: f64,
     right: f64,
 }
 
-const LARGE: Frame = Frame { width: 520.0, height: 300.0, right: 506.0 };
-const SMALL: Frame = Frame { width: 360.0, height: 250.0, right: 352.0 };
+/// Two in a row.
+pub const LARGE: Frame = Frame { width: 520.0, height: 300.0, right: 506.0 };
+/// Three in a row.
+pub const SMALL: Frame = Frame { width: 360.0, height: 250.0, right: 352.0 };
+/// Alone.
+pub const WIDE: Frame = Frame { width: 760.0, height: 420.0, right: 740.0 };
 const LEFT: f64 = 54.0;
 const TOP: f64 = 12.0;
 const BOTTOM: f64 = 44.0;
@@ -129,28 +194,42 @@ impl Frame {
 
 impl Plot {
     /// The chart.
-    pub fn svg(&self) -> String {
-        let mut svg = open(LARGE, &self.title, &self.description);
-        grid(LARGE, &mut svg, &self.y);
-        ticks(&mut svg, &self.x);
-        axis_labels(LARGE, &mut svg, &self.x.label, &self.y.label);
+    pub fn draw(&self) -> Drawing {
+        let frame = self.frame;
+        let mut drawing = Drawing::new(&self.title, &self.description, (frame.width, frame.height));
+        let svg = &mut drawing.body;
+        grid(frame, svg, &self.y);
+        ticks(frame, svg, &self.x);
+        axis_labels(frame, svg, &self.x.label, &self.y.label);
         if self.diagonal {
-            let (x0, y0, x1, y1) = (LARGE.across(0.0), LARGE.up(0.0), LARGE.across(1.0), LARGE.up(1.0));
+            let (x0, y0, x1, y1) = (frame.across(0.0), frame.up(0.0), frame.across(1.0), frame.up(1.0));
             let _ = write!(svg, r#"<line class="ideal" x1="{x0:.1}" y1="{y0:.1}" x2="{x1:.1}" y2="{y1:.1}"/>"#);
         }
         for (i, series) in self.series.iter().enumerate() {
-            self.line(&mut svg, i, series);
+            self.line(svg, i % COLOURS, series);
         }
-        svg.push_str("</svg>");
-        svg
+        for mark in &self.marks {
+            let ((x, y), i) = (self.place(mark.at), mark.series % COLOURS);
+            let note = escape(&mark.note);
+            // A diamond.
+            let _ = write!(
+                svg,
+                r#"<path class="mark s{i}" d="M{x:.1} {:.1}l5.5 5.5l-5.5 5.5l-5.5 -5.5Z"><title>{note}</title></path>"#,
+                y - 5.5
+            );
+        }
+        drawing
+    }
+
+    fn place(&self, (x, y): (f64, f64)) -> (f64, f64) {
+        (self.frame.across(self.x.place(x)), self.frame.up(self.y.place(y)))
     }
 
     fn line(&self, svg: &mut String, i: usize, series: &Series) {
-        let place = |&(x, y): &(f64, f64)| (LARGE.across(self.x.place(x)), LARGE.up(self.y.place(y)));
         let mut path = String::new();
         let mut before = None;
         for point in &series.points {
-            let (x, y) = place(point);
+            let (x, y) = self.place(*point);
             let _ = match before {
                 None => write!(path, "M{x:.1} {y:.1}"),
                 Some(_) if series.steps => write!(path, "V{y:.1}H{x:.1}"),
@@ -162,7 +241,7 @@ impl Plot {
         if series.dots {
             let radius = if series.points.len() == 1 { 5.5 } else { 3.0 };
             for point in &series.points {
-                let (x, y) = place(point);
+                let (x, y) = self.place(*point);
                 let (name, a, b) = (escape(&series.name), precise(point.0), precise(point.1));
                 let _ = write!(
                     svg,
@@ -174,10 +253,11 @@ impl Plot {
 }
 
 /// Bars of one measure.
-pub fn bars(title: &str, description: &str, x_label: &str, y: &Axis, bars: &[Bar]) -> String {
-    let mut svg = open(SMALL, title, description);
-    grid(SMALL, &mut svg, y);
-    axis_labels(SMALL, &mut svg, x_label, &y.label);
+pub fn bars(title: &str, description: &str, x_label: &str, y: &Axis, bars: &[Bar]) -> Drawing {
+    let mut drawing = Drawing::new(title, description, (SMALL.width, SMALL.height));
+    let svg = &mut drawing.body;
+    grid(SMALL, svg, y);
+    axis_labels(SMALL, svg, x_label, &y.label);
     let slot = 1.0 / bars.len().max(1) as f64;
     let wide = (SMALL.right - LEFT) * slot;
     for (i, bar) in bars.iter().enumerate() {
@@ -207,13 +287,13 @@ pub fn bars(title: &str, description: &str, x_label: &str, y: &Axis, bars: &[Bar
         let _ =
             write!(svg, r#"<text class="tick" x="{middle:.1}" y="{y:.1}" text-anchor="{anchor}"{turn}>{label}</text>"#);
     }
-    svg.push_str("</svg>");
-    svg
+    drawing
 }
 
 /// Parts of a whole, one upon the other. All series have the same places on the horizontal axis.
-pub fn stack(title: &str, description: &str, x: &Axis, y: &Axis, series: &[Series]) -> String {
-    let mut svg = open(LARGE, title, description);
+pub fn stack(title: &str, description: &str, x: &Axis, y: &Axis, series: &[Series]) -> Drawing {
+    let mut drawing = Drawing::new(title, description, (LARGE.width, LARGE.height));
+    let svg = &mut drawing.body;
     let mut floor: Vec<f64> = series.first().map_or_else(Vec::new, |s| vec![0.0; s.points.len()]);
     for (i, part) in series.iter().enumerate() {
         let at = |place: usize, value: f64| (LARGE.across(x.place(part.points[place].0)), LARGE.up(y.place(value)));
@@ -227,30 +307,22 @@ pub fn stack(title: &str, description: &str, x: &Axis, y: &Axis, series: &[Serie
             let (x, y) = at(place, value);
             let _ = write!(path, "L{x:.1} {y:.1}");
         }
-        let _ = write!(svg, r#"<path class="band s{i}" d="{path}Z"><title>{}</title></path>"#, escape(&part.name));
+        let (i, name) = (i % COLOURS, escape(&part.name));
+        let _ = write!(svg, r#"<path class="band s{i}" d="{path}Z"><title>{name}</title></path>"#);
         floor = top;
     }
-    grid(LARGE, &mut svg, y);
-    ticks(&mut svg, x);
-    axis_labels(LARGE, &mut svg, &x.label, &y.label);
-    svg.push_str("</svg>");
-    svg
+    grid(LARGE, svg, y);
+    ticks(LARGE, svg, x);
+    axis_labels(LARGE, svg, &x.label, &y.label);
+    drawing
 }
 
-fn ticks(svg: &mut String, x: &Axis) {
+fn ticks(frame: Frame, svg: &mut String, x: &Axis) {
     for (value, label) in &x.ticks {
-        let at = LARGE.across(x.place(*value));
-        let below = LARGE.up(0.0) + 17.0;
+        let at = frame.across(x.place(*value));
+        let below = frame.up(0.0) + 17.0;
         let _ = write!(svg, r#"<text class="tick" x="{at:.1}" y="{below:.1}" text-anchor="middle">{label}</text>"#);
     }
-}
-
-fn open(frame: Frame, title: &str, description: &str) -> String {
-    let (title, description) = (escape(title), escape(description));
-    let Frame { width, height, .. } = frame;
-    format!(
-        r#"<svg class="chart" viewBox="0 0 {width} {height}" role="img" aria-label="{title}. {description}" xmlns="http://www.w3.org/2000/svg">"#
-    )
 }
 
 fn grid(frame: Frame, svg: &mut String, y: &Axis) {
@@ -371,10 +443,13 @@ mod tests {
             y: Axis::linear("y", (0.0, 100.0), "%"),
             series: vec![series],
             diagonal: false,
+            marks: vec![Mark { series: COLOURS, at: (5.0, 50.0), note: "paper & co".into() }],
+            frame: LARGE,
         };
-        let svg = plot.svg();
+        let svg = plot.draw().svg();
         assert!(svg.contains(r#"d="M54.0 256.0L506.0 12.0""#), "{svg}");
         assert!(svg.contains("a&lt;b: 100 at 10") && svg.contains("&quot;D&quot;"));
+        assert!(svg.contains(r#"<path class="mark s0" d="M280.0 128.5l"#) && svg.contains("paper &amp; co"), "{svg}");
         assert_eq!(svg.matches("<svg").count(), svg.matches("</svg>").count());
     }
 
@@ -382,7 +457,7 @@ mod tests {
     fn an_empty_or_constant_plot_has_no_nan() {
         let axis = Axis::linear("x", (1.0, 1.0), "");
         assert_eq!(axis.place(1.0), 0.0);
-        let svg = bars("T", "D", "x", &Axis::linear("y", (0.0, 1.0), ""), &[]);
+        let svg = bars("T", "D", "x", &Axis::linear("y", (0.0, 1.0), ""), &[]).svg();
         assert!(!svg.contains("NaN"));
     }
 }

@@ -1,0 +1,211 @@
+//! The tables as figures: SVG files for a page of results, each under a table's or a run's name.
+//!
+//! They show what the ledgers and records hold and compute nothing of their own. What was not measured is not drawn, and a table
+//! of which nothing was measured has no figure. Tables of errors have none: their accuracies are other tables' rows.
+
+mod heat;
+mod pairs;
+
+use polystep_core::arithmetic::Drill;
+
+use crate::chart::{Axis, Chart, Mark, Plot, Series, WIDE, line, short};
+use crate::columns::COLUMNS;
+use crate::paper::lookup;
+use crate::records::{Record, Records};
+use crate::report::curriculum::CurriculumView;
+use crate::report::curves::{furthest, validation};
+use crate::tables::{Kind, Need, Row, Table, View, ViewCell, ViewRow};
+use heat::Heat;
+use pairs::Pair;
+
+/// A figure and the name of its file, without the ending.
+pub type Figure = (String, Chart);
+
+const FULL_PROOF: &str = "full_proof_acc";
+
+/// The figures of a table: its numbers, the learning curves of its runs over the first seeds, and how its curricula went.
+pub fn of_table(table: &Table, view: &View, seeds: u64, records: &Records) -> Vec<Figure> {
+    let mut figures = Vec::new();
+    match table.kind() {
+        Kind::Sizes => {}
+        Kind::Ood => figures.extend(matrix(view).map(|chart| (table.name.to_owned(), chart))),
+        Kind::Accuracy if !table.header.contains(&"train_examples") => {}
+        Kind::Accuracy => {
+            figures.extend(numbers(view).map(|chart| (table.name.to_owned(), chart)));
+            for (endpoint, name) in [(false, "curves"), (true, "endpoint-curves")] {
+                let runs = runs(table, view, seeds, endpoint, records);
+                let what = if endpoint { "one-shot models" } else { "step-wise models" };
+                let chart = curves(format!("{}: {what}", table.name), &common(view), &runs);
+                figures.extend(chart.map(|chart| (format!("{}-{name}", table.name), chart)));
+                figures.extend(runs.iter().flat_map(curricula));
+            }
+        }
+    }
+    figures
+}
+
+/// The four kinds of exercises of the arithmetic probe, one run for each.
+pub fn arithmetic(records: &Records) -> Option<Figure> {
+    let run = |drill: Drill| {
+        let name = format!("arithmetic-{}", drill.key());
+        let record = records.get(&name)?;
+        let column = format!("{}_acc", drill.key());
+        let heading = COLUMNS.into_iter().find(|c| c.name == column)?.heading;
+        let printed = lookup(&record.metrics.keys);
+        let value = |column: &str| printed.iter().find(|p| p.column == column);
+        let paper = value("train_examples")
+            .zip(value(&column))
+            .map(|(examples, right)| Paper { at: (examples.value, right.value), text: right.text });
+        Some(Run { name, label: heading.to_owned(), record, paper })
+    };
+    let runs: Vec<Run> = Drill::ALL.into_iter().filter_map(run).collect();
+    Some(("arithmetic".to_owned(), curves("arithmetic".to_owned(), "A model for each kind of exercise", &runs)?))
+}
+
+/// A run with the paper's result beside it.
+struct Run<'a> {
+    name: String,
+    label: String,
+    record: &'a Record,
+    paper: Option<Paper>,
+}
+
+/// A result of the paper: its count of examples and percent, and how it prints the latter.
+struct Paper {
+    at: (f64, f64),
+    text: &'static str,
+}
+
+/// The step-wise runs of a table, or its one-shot runs, each once.
+fn runs<'a>(table: &Table, view: &View, seeds: u64, endpoint: bool, records: &'a Records) -> Vec<Run<'a>> {
+    let mut runs: Vec<Run> = Vec::new();
+    let rows = view.rows.iter().filter_map(|shown| Some((shown, table.rows.get(shown.number - 1)?)));
+    for ((shown, row), seed) in rows.flat_map(|row| (1..=seeds).map(move |seed| (row, seed))) {
+        for need in row.needs(view.recipe, seed).into_iter().filter(|need| need.endpoint == endpoint) {
+            let name = need.experiment.name();
+            if let Some(record) = records.get(&name).filter(|_| runs.iter().all(|run| run.name != name)) {
+                let label = label(view, shown, &need, seed);
+                runs.push(Run { name, label, record, paper: paper(row, endpoint) });
+            }
+        }
+    }
+    runs
+}
+
+fn paper(row: &Row, endpoint: bool) -> Option<Paper> {
+    let [count, right] =
+        if endpoint { ["endpoint_train_examples", "endpoint_acc"] } else { ["train_examples", FULL_PROOF] };
+    Some(Paper { at: (row.value(count)?, row.value(right)?), text: row.text(right)? })
+}
+
+/// What tells a run from the others of its table.
+fn label(view: &View, row: &ViewRow, need: &Need, seed: u64) -> String {
+    let (_, names) = view.common_keys();
+    let mut words: Vec<String> = names
+        .into_iter()
+        .filter(|name| !need.endpoint || matches!(*name, "vars" | "config" | "notation"))
+        .map(|name| row.key(name).to_owned())
+        .filter(|word| !word.is_empty())
+        .collect();
+    if seed > 1 {
+        words.push(format!("seed {seed}"));
+    }
+    words.join(" ")
+}
+
+/// What all rows have in common, and the recipe.
+fn common(view: &View) -> String {
+    let recipe = format!("recipe {}", view.recipe);
+    let (mut words, _) = view.common_keys();
+    words.push(&recipe);
+    words.join(" · ")
+}
+
+fn full_proof(row: &ViewRow) -> Option<(&ViewCell, f64)> {
+    let cell = row.cells.iter().find(|cell| cell.column == FULL_PROOF)?;
+    Some((cell, cell.paper?.parse().ok()?))
+}
+
+/// Full proofs, ours against the paper's, of the rows that were measured.
+fn numbers(view: &View) -> Option<Chart> {
+    let (_, names) = view.common_keys();
+    let pair = |row: &ViewRow| {
+        let (cell, paper) = full_proof(row)?;
+        let label =
+            names.iter().map(|name| row.key(name)).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
+        let on_the_way = cell.on_the_way.map(|way| way.valid_at_paper_examples);
+        Some(Pair { label, ours: cell.ours?, interval: cell.interval, paper, on_the_way })
+    };
+    let pairs: Vec<Pair> = view.rows.iter().filter_map(pair).collect();
+    let measured = format!("{} of {} rows measured", pairs.len(), view.rows.len());
+    let interval = match view.rows.iter().any(|row| row.seeds.len() > 1) {
+        true => "the range of its seeds",
+        false => "its 95 % interval",
+    };
+    let what = "full proofs that are right, in percent, ours / the paper's";
+    let words = format!("{}: {what}; ours with {interval}. {measured}.", common(view));
+    (!pairs.is_empty()).then(|| pairs::chart(view.table.to_owned(), words, "full proofs, %", &pairs))
+}
+
+/// Full proofs by where a model was trained and where it was tested.
+fn matrix(view: &View) -> Option<Chart> {
+    let elsewhere = view.rows.iter().any(|row| row.key("train_config") != row.key("test_config"));
+    let place = |row: &ViewRow| match elsewhere {
+        true => (row.key("train_config").to_owned(), row.key("test_config").to_owned()),
+        false => (row.key("train_config").to_owned(), format!("{} → {}", row.key("train_vars"), row.key("test_vars"))),
+    };
+    let (mut rows, mut columns): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
+    for (row, column) in view.rows.iter().map(place) {
+        for (labels, label) in [(&mut rows, row), (&mut columns, column)] {
+            if !labels.contains(&label) {
+                labels.push(label);
+            }
+        }
+    }
+    let grid = |value: &dyn Fn(&ViewRow) -> Option<f64>| -> Vec<Vec<Option<f64>>> {
+        let at = |r: &String, c: &String| value(view.rows.iter().find(|row| place(row) == (r.clone(), c.clone()))?);
+        rows.iter().map(|r| columns.iter().map(|c| at(r, c)).collect()).collect()
+    };
+    let ours = grid(&|row| full_proof(row)?.0.ours);
+    let paper = grid(&|row| Some(full_proof(row)?.1));
+    let across = if elsewhere { "columns: tested" } else { "columns: variables in training → in the test" };
+    let what = format!("full proofs that are right, in percent. Rows: trained; {across}.");
+    let words = format!("{}: {what}", common(view));
+    let measured = ours.iter().flatten().any(Option::is_some);
+    measured.then(|| heat::chart(view.table.to_owned(), words, &Heat { rows, columns, paper, ours }))
+}
+
+/// A validation curve for each run, the paper's results as marks.
+fn curves(title: String, what: &str, runs: &[Run]) -> Option<Chart> {
+    let drawn: Vec<(&Run, Series)> =
+        runs.iter().filter_map(|run| Some((run, line(&run.label, validation(&run.record.log))?))).collect();
+    let mark = |(series, (run, _)): (usize, &(&Run, Series))| {
+        let Paper { at, text } = run.paper.as_ref()?;
+        let note = format!("{}, the paper's: {text} at {}", run.label, short(at.0));
+        Some(Mark { series, at: *at, note })
+    };
+    let marks: Vec<Mark> = drawn.iter().enumerate().filter_map(mark).collect();
+    let seen = drawn.iter().map(|(run, _)| furthest(&run.record.log));
+    let far = seen.chain(marks.iter().map(|mark| mark.at.0)).reduce(f64::max)?;
+    let raw = if drawn.iter().any(|(run, _)| run.record.is_raw()) {
+        " A calculator's validation is raw: its brackets as they stand, before evaluation."
+    } else {
+        ""
+    };
+    let paper = "A diamond is the paper's test at its count of examples, in the colour of our run.";
+    let description = format!("{what}: validation during training, in percent. {paper}{raw}");
+    let (x, y) = (Axis::linear("training examples", (0.0, 1.02 * far), ""), Axis::linear("right, %", (0.0, 100.0), ""));
+    let series = drawn.into_iter().map(|(_, series)| Series { dots: false, ..series }).collect();
+    Some(Chart::of(Plot { title, description, x, y, series, diagonal: false, marks, frame: WIDE }))
+}
+
+/// How the tasks of a run's curriculum were learned, and what it was trained on.
+fn curricula(run: &Run) -> Vec<Figure> {
+    let Some(CurriculumView { charts: [exams, shares, _], .. }) = CurriculumView::of(&run.record.log) else {
+        return Vec::new();
+    };
+    let named = |chart: Chart, name: &str| {
+        (format!("{}-{name}", run.name), Chart { title: format!("{}: {}", run.name, chart.title), ..chart })
+    };
+    vec![named(exams, "exams"), named(shares, "shares")]
+}
