@@ -64,15 +64,16 @@ impl Record {
         Ok(Some(Record { config, metrics, log }))
     }
 
-    /// The last validation before the run had seen more than so many examples. None if the run never saw so many, or if that
-    /// validation is longer ago than two of them lie apart.
+    /// The last validation before the run had seen more than so many examples, rounded up to a whole batch. None if the run
+    /// never saw so many, or if that validation is longer ago than two of them lie apart.
     pub fn at(&self, examples: f64) -> Option<Milestone> {
         let train = self.config.get("train")?;
         let apart = train.get("valid_every")?.as_integer()? as f64;
+        let batch = train.get("batch")?.as_integer()? as f64;
         let seen = self.metrics.run.examples.filter(|seen| *seen as f64 >= examples)? as f64;
         let cosine = train.get("schedule").and_then(toml::Value::as_str) == Some("cosine");
         let validation = |line: &LogLine| match line {
-            LogLine::Valid { examples: at, full_proof, .. } if *at <= examples && examples - at <= apart => {
+            LogLine::Valid { examples: at, full_proof, .. } if *at < examples + batch && examples - at <= apart => {
                 let (raw, midway) = (self.is_raw(), cosine && seen - at > apart);
                 Some(Milestone { examples, full_proof: 100.0 * full_proof, raw, midway })
             }
@@ -277,7 +278,7 @@ mod tests {
         let path = run(folder.path(), 1.0, &[]);
         let schedule = |schedule: &str, setting: &str| {
             let data = format!("[data]\nconfig = \"small_coeff\"\nvars = 1\nsetting = \"{setting}\"\n");
-            let train = format!("[train]\nvalid_every = 100\nschedule = \"{schedule}\"\n");
+            let train = format!("[train]\nbatch = 4\nvalid_every = 100\nschedule = \"{schedule}\"\n");
             fs::write(path.join("config.toml"), data + &train).unwrap();
             let provenance = Provenance { examples: Some(512), ..Provenance::default() };
             let metrics = Metrics { run: provenance, ..Metrics::default() };
@@ -291,9 +292,10 @@ mod tests {
         fs::write(path.join("metrics.jsonl"), &log).unwrap();
         let record = schedule("cosine", "plain");
         let at = |examples: f64| record.at(examples).map(|milestone| milestone.full_proof);
-        assert_eq!([100.0, 200.0, 204.0, 304.0].map(at), [Some(25.0), Some(25.0), Some(50.0), Some(50.0)]);
+        // A batch is whole: what was validated 4 examples after 200 is not yet what is meant by 200, 3 are.
+        assert_eq!([100.0, 200.0, 201.0, 304.0].map(at), [Some(25.0), Some(25.0), Some(50.0), Some(50.0)]);
         assert_eq!(at(512.0), Some(75.0));
-        assert_eq!([99.0, 305.0, 513.0].map(at), [None; 3], "too early, too long ago, never seen");
+        assert_eq!([96.0, 305.0, 513.0].map(at), [None; 3], "too early, too long ago, never seen");
         let marks = |record: Record, examples| record.at(examples).map(|m| (m.raw, m.midway)).unwrap();
         assert_eq!(marks(record.clone(), 210.0), (false, true));
         assert_eq!(marks(record.clone(), 512.0), (false, false));

@@ -223,7 +223,7 @@ fn notes(milestones: &[Milestone]) -> Vec<String> {
     let mut notes = Vec::new();
     if !milestones.is_empty() {
         notes.push(
-            "X at N: full proofs, in percent, at our run's last validation not after N examples, the paper's count."
+            "X at N: full proofs, in percent, at our run's last validation not after N examples, the paper's count, rounded up to a whole batch."
                 .into(),
         );
     }
