@@ -1,10 +1,12 @@
 //! Every kind of experiment by the two commands that its TOML in `configs/` names: train a tiny model for a few steps, evaluate
 //! it, and look at the columns that only this kind has. The models know nothing; what is tested is what is counted, and where.
 
+mod bench;
+
+use bench::Bench;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::Path;
 
 /// What makes any experiment small enough for a test.
 const TINY: [&str; 9] = [
@@ -21,29 +23,7 @@ const TINY: [&str; 9] = [
 
 const PROOFS: usize = 8;
 
-struct Bench {
-    folder: tempfile::TempDir,
-}
-
 impl Bench {
-    fn new() -> Self {
-        Bench { folder: tempfile::tempdir().unwrap() }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    fn run(&self, args: &[&str]) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_polystep")).current_dir(self.folder.path()).args(args).output().unwrap()
-    }
-
-    fn ok(&self, args: &[&str]) -> String {
-        let output = self.run(args);
-        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).unwrap()
-    }
-
     /// Trains an experiment of `configs/` in small.
     fn train(&self, experiment: &str, out: &str, flags: &[&str]) -> String {
         let toml = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../configs/{experiment}.toml"));

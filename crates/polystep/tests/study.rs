@@ -1,33 +1,13 @@
 //! From a run to its numbers, as a person would: train a few steps, then `eval`, `report`, `export` and `prove --model`. The
 //! model knows nothing; what is tested is that every column is there and adds up. Other settings are in `experiments.rs`.
 
-use serde_json::Value;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+mod bench;
 
-struct Bench {
-    folder: tempfile::TempDir,
-}
+use bench::Bench;
+use serde_json::Value;
+use std::path::Path;
 
 impl Bench {
-    fn new() -> Self {
-        Bench { folder: tempfile::tempdir().unwrap() }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    fn run(&self, args: &[&str]) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_polystep")).current_dir(self.folder.path()).args(args).output().unwrap()
-    }
-
-    fn ok(&self, args: &[&str]) -> String {
-        let output = self.run(args);
-        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).unwrap()
-    }
-
     /// A tiny model, trained for a few steps.
     fn trained(&self) {
         let toml = "[data]\nconfig = \"small_coeff\"\n[model]\nd = 64\nlayers = 1\nheads = 4\nffn = 64\n\
