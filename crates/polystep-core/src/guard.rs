@@ -31,6 +31,12 @@ impl Guard {
         Guard { endpoints: parts.into_iter().flatten().collect(), exercises: crate::arithmetic::guarded().collect() }
     }
 
+    /// Whether the standard guard holds the sets of a space. Not by its key: other settings, and more variables, have sets of
+    /// their own under the same one.
+    pub fn is_standard(space: &Space, vars: usize) -> bool {
+        (1..=2).contains(&vars) && Space::named(&space.key).is_ok_and(|named| named == *space)
+    }
+
     /// Adds the sets of one more space, e.g. a user's own.
     pub fn extend(&mut self, space: &Space, vars: usize) -> Result<(), SpaceError> {
         self.endpoints.extend(endpoints(space, vars)?);

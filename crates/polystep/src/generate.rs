@@ -9,7 +9,6 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::Context;
 use clap::{Args as ClapArgs, ValueEnum};
 use polystep_core::sets::{BEAM_STEPS, FixedSet, SEED};
-use polystep_core::space::KEYS;
 use polystep_core::{Guard, Polynomials, ProofRecord, Purpose, Sampler, Setting, Space, StepKind, Task};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -196,7 +195,7 @@ impl Generator {
             .map_err(|e| space_error(e, None))?;
         let polynomials = task.setting != Setting::Arithmetic;
         let guard = match (purpose == Purpose::Train).then(|| pool.install(Guard::standard)) {
-            Some(mut guard) if polynomials && !KEYS.contains(&task.space.key.as_str()) => {
+            Some(mut guard) if polynomials && !Guard::is_standard(&task.space, task.vars) => {
                 guard.extend(&task.space, task.vars).map_err(|e| space_error(e, None))?;
                 Some(guard)
             }
@@ -251,10 +250,12 @@ impl Generator {
         let (rejected, drawn) = samplers.fold((0, 0), |(r, d), s| (r + s.rejected(), d + s.drawn()));
         if self.guard.is_some() {
             let share = 100.0 * rejected as f64 / drawn.max(1) as f64;
+            let exercises = self.task.setting == Setting::Arithmetic;
+            let what = if exercises { "these exercises are" } else { "their endpoints are" };
             // A closed standard error must not fail a run that is finished.
             let _ = writeln!(
                 std::io::stderr(),
-                "the guard drew {rejected} of {drawn} again ({share:.1} %): their endpoints are in a fixed set"
+                "the guard drew {rejected} of {drawn} again ({share:.1} %): {what} in a fixed set"
             );
         }
     }

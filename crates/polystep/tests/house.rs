@@ -114,3 +114,22 @@ fn a_longer_run_begins_like_a_shorter_one() {
     assert_eq!(short.iter().filter(|&&b| b == b'\n').count(), 1000);
     assert!(long.starts_with(&short));
 }
+
+/// One column of what is generated.
+fn column(arguments: &str, name: &str) -> Vec<String> {
+    let output = polystep(arguments).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let rows = String::from_utf8(output.stdout).unwrap();
+    let row = |line| serde_json::from_str::<serde_json::Value>(line).unwrap()[name].as_str().unwrap().to_owned();
+    rows.lines().map(row).collect()
+}
+
+/// `--retry` makes another space of the same name, with evaluation sets of its own.
+#[test]
+fn training_data_of_a_changed_space_avoids_its_own_test_set() {
+    let space = "generate --config small_coeff --retry polynomial";
+    let test = column(&format!("{space} --split test"), "end");
+    let train = column(&format!("{space} --proofs 20000"), "end");
+    let shared: Vec<&String> = train.iter().filter(|end| test.contains(end)).collect();
+    assert!(shared.is_empty(), "{} endpoints, such as {}", shared.len(), shared[0]);
+}

@@ -4,7 +4,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use polystep_core::{Guard, Purpose, Sampler, Setting, Space, SpaceError, Streams, Task};
+use polystep_core::{Guard, Purpose, Sampler, Setting, SpaceError, Streams, Task};
 
 use super::{Block, Generator, Source};
 use crate::LearnError;
@@ -62,8 +62,7 @@ fn guard_for(tasks: &[Task]) -> Result<Arc<Guard>, SpaceError> {
     static STANDARD: OnceLock<Arc<Guard>> = OnceLock::new();
     let mut guard = Arc::clone(STANDARD.get_or_init(|| Arc::new(Guard::standard())));
     for Task { space, vars, setting, .. } in tasks {
-        let known = *vars <= 2 && Space::named(&space.key).is_ok_and(|named| named == *space);
-        if !known && *setting != Setting::Arithmetic {
+        if !Guard::is_standard(space, *vars) && *setting != Setting::Arithmetic {
             Arc::make_mut(&mut guard).extend(space, *vars)?;
         }
     }
