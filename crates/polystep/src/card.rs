@@ -1,8 +1,9 @@
 //! The dataset card: a README.md whose YAML front matter tells Hugging Face `datasets` where the shards are and what a row
 //! holds, and whose text says how to make the same data again.
 
+use polystep_core::arithmetic::{self, Drill};
 use polystep_core::space::{KEYS, Retry, Variables};
-use polystep_core::{Task, TermOrder, arithmetic};
+use polystep_core::{Setting, Task, TermOrder};
 
 use crate::parquet::Written;
 
@@ -27,11 +28,18 @@ pub struct Card<'a> {
     pub contents: Contents,
 }
 
+/// The parts of a card that depend on the kind of data.
+struct Story {
+    name: String,
+    tags: &'static str,
+    text: String,
+}
+
 impl Card<'_> {
     /// The whole card.
     pub fn markdown(&self, written: &Written) -> String {
         let Card { task, seed, split, .. } = self;
-        let Task { space, vars, setting, granularity, notation, .. } = task;
+        let Task { vars, setting, granularity, notation, .. } = task;
         let Written { rows, bytes, memory } = written;
         let size = size_category(*rows);
         let features = self.features();
@@ -39,16 +47,15 @@ impl Card<'_> {
             Contents::Proofs => ("proofs", "--proofs", PROOF_COLUMNS),
             Contents::Steps => ("step examples", "--steps", STEP_COLUMNS),
         };
+        let Story { name, tags, text } = self.story(*rows, unit);
         format!(
             "---
-pretty_name: \"polystep {key}, {vars} variable(s), {setting}, {granularity}, {notation}\"
+pretty_name: \"polystep {name}\"
 task_categories:
 - text-generation
 tags:
 - mathematics
-- polynomials
-- step-by-step
-- synthetic
+{tags}- synthetic
 size_categories:
 - {size}
 configs:
@@ -66,11 +73,8 @@ dataset_info:
   dataset_size: {memory}
 ---
 
-# Polynomial simplification, step by step
-
-{rows} {unit} of the space `{key}` with {vars} variable(s): setting {setting}, granularity {granularity}, notation {notation}.
-Every state of a proof has the same value; the last one is the polynomial in normal form. The task is that of \"Analyzing the
-Nuances of Transformers' Polynomial Simplification Abilities\" (Agarwal, Aditya, Goyal).
+{text}
+The task is that of \"Analyzing the Nuances of Transformers' Polynomial Simplification Abilities\" (Agarwal, Aditya, Goyal).
 
     from datasets import load_dataset
     data = load_dataset(\"path/to/this/folder\", split=\"{split}\")
@@ -80,14 +84,45 @@ Made by polystep {version}; the same command makes the same data on any machine:
     polystep generate --config {config} --vars {vars} --setting {setting} --granularity {granularity} \\
         --notation {notation}{choices} --split {split} --seed {seed} {flag} {rows} --format parquet --out PATH
 
-The space: {space}.
-
 {columns}",
-            key = space.key,
             config = self.config(),
             choices = self.choices(),
             version = env!("CARGO_PKG_VERSION"),
         )
+    }
+
+    /// What the rows are about: polynomials of a space, or exercises, which have none.
+    fn story(&self, rows: u64, unit: &str) -> Story {
+        let Task { space, vars, setting, granularity, notation, .. } = self.task;
+        if *setting == Setting::Arithmetic {
+            let which = match Drill::named(&space.key) {
+                Some(drill) => format!("of the kind `{}`", drill.key()),
+                None => format!("of the kinds {} in turn", Drill::ALL.map(|d| format!("`{}`", d.key())).join(", ")),
+            };
+            return Story {
+                name: format!("{}, {notation}", Drill::named(&space.key).map_or(arithmetic::MIXTURE, Drill::key)),
+                tags: "- arithmetic\n",
+                text: format!(
+                    "# Sums and products of two numbers
+
+{rows} exercises {which}, notation {notation}: `add4` is a sum of two 4-digit numbers, `mul9` a product of two 9-digit
+numbers, without a leading 0. There is no polynomial in them: the columns for it hold what the command says, and mean nothing.
+"
+                ),
+            };
+        }
+        Story {
+            name: format!("{}, {vars} variable(s), {setting}, {granularity}, {notation}", space.key),
+            tags: "- polynomials\n- step-by-step\n",
+            text: format!(
+                "# Polynomial simplification, step by step
+
+{rows} {unit} of the space `{}` with {vars} variable(s): setting {setting}, granularity {granularity}, notation {notation}.
+Every state of a proof has the same value; the last one is the polynomial in normal form. The space: {space}.
+",
+                space.key
+            ),
+        }
     }
 
     /// What `--config` was: a name that this program knows, or a file.
@@ -149,7 +184,7 @@ const PROOF_COLUMNS: &str = "\
 |---|---|
 | `id`, `seed`, `index` | which proof of which stream |
 | `config`, `vars`, `setting`, `granularity`, `notation` | the task |
-| `start`, `end` | the first state and the normal form |
+| `start`, `end` | the first state and the normal form; an exercise and its result |
 | `steps` | `kind` (facstep, mulstep, sumstep, markstep, endpoint, add, mul), `input`, `target`, `next` (calculator: the brackets of `target` evaluated) |
 ";
 

@@ -133,3 +133,24 @@ fn training_data_of_a_changed_space_avoids_its_own_test_set() {
     let shared: Vec<&String> = train.iter().filter(|end| test.contains(end)).collect();
     assert!(shared.is_empty(), "{} endpoints, such as {}", shared.len(), shared[0]);
 }
+
+#[test]
+fn the_card_of_the_arithmetic_probe_speaks_of_exercises() {
+    let folder = tempfile::tempdir().unwrap();
+    let card = |key: &str| {
+        let arguments = format!("generate --setting arithmetic --config {key} --proofs 8 --format parquet --out {key}");
+        assert!(polystep(&arguments).current_dir(folder.path()).status().unwrap().success());
+        std::fs::read_to_string(folder.path().join(key).join("README.md")).unwrap()
+    };
+    // The default configuration means all exercises.
+    let [one, all] = ["mul9", "medium_coeff"].map(card);
+    assert!(one.contains("8 exercises of the kind `mul9`, notation infix"), "{one}");
+    assert!(one.contains("polystep generate --config mul9 "), "{one}");
+    assert!(all.contains("8 exercises of the kinds `add4`, `mul4`, `add9`, `mul9` in turn"), "{all}");
+    for card in [one, all] {
+        assert!(
+            !card.contains("Every state") && !card.contains("The space") && !card.contains("- polynomials"),
+            "{card}"
+        );
+    }
+}
