@@ -161,7 +161,7 @@ pub fn shares(distribution: &[f64], total: usize) -> Vec<usize> {
     // A hair above, so that 0.925·10 240 = 9471.999… is not one too few.
     let mut counts: Vec<usize> = exact.iter().map(|x| (x + 1e-9).floor() as usize).collect();
     let mut order: Vec<usize> = (0..exact.len()).collect();
-    let remainder = |t: usize| exact[t] - exact[t].floor();
+    let remainder = |t: usize| exact[t] - counts[t] as f64;
     order.sort_by(|&a, &b| remainder(b).total_cmp(&remainder(a)).then(a.cmp(&b)));
     let missing = total.saturating_sub(counts.iter().sum());
     for &task in order.iter().cycle().take(missing) {
@@ -224,5 +224,8 @@ mod tests {
         assert_eq!(shares(&[0.925, 0.025, 0.025, 0.025], 2560), [2368, 64, 64, 64]);
         assert_eq!(shares(&[1.0 / 3.0; 3], 10), [4, 3, 3]);
         assert_eq!(shares(&[0.5, 0.3, 0.2], 7), [4, 2, 1]);
+        // 11.999… is 12 and has no remainder: what is missing goes to the halves.
+        let even = 0.3 / 3.0;
+        assert_eq!(shares(&[even + 0.7, even, even], 15), [12, 2, 1]);
     }
 }
