@@ -136,8 +136,11 @@ impl RunConfig {
     }
 }
 
-/// How many examples the paper trained this task on.
+/// How many examples the paper trained this task on; it has no model of several spaces.
 fn paper_examples(data: &DataTable, curriculum: Option<&CurriculumTable>) -> Option<u64> {
+    if !data.also.is_empty() {
+        return None;
+    }
     let endpoint = data.setting == Setting::Endpoint;
     let (setting, column) = match (data.setting, curriculum) {
         (Setting::Arithmetic, _) => return Some(PROBE),
@@ -184,6 +187,8 @@ mod tests {
         let fine = DataTable { granularity: Granularity::FINE, ..data("small_coeff", 2, Setting::Plain) };
         assert_eq!(paper_examples(&fine), Some(4_600_000));
         assert_eq!(paper_examples(&data("small_coeff", 3, Setting::Plain)), None);
+        let mixed = DataTable { also: vec!["large_coeff:1".into()], ..data("small_coeff", 1, Setting::Plain) };
+        assert_eq!(paper_examples(&mixed), None);
     }
 
     #[test]
