@@ -281,9 +281,14 @@ fn early_stopping_counts_examples_since_the_best() {
     let folders = tempfile::tempdir().unwrap();
     // A rate of about nothing: the second validation cannot beat the first.
     let plan = plan(&[("train.lr", "1e-12"), ("train.patience", "200"), ("train.steps", "1000")]);
-    let report = finish(&plan, &folders.path().join("run"));
+    let path = folders.path().join("run");
+    let report = finish(&plan, &path);
     assert_eq!(report.ended, "no new best on the validation set");
     assert_eq!((report.valid.unwrap().examples, report.examples), (104, 304));
+    // Killed after its last checkpoint and before its report: it ends where it had ended.
+    std::fs::remove_file(path.join("metrics.json")).unwrap();
+    let again = finish(&plan, &path);
+    assert_eq!((again.ended, again.steps, again.test), (report.ended, report.steps, report.test));
 }
 
 #[test]

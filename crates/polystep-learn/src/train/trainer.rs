@@ -155,9 +155,10 @@ impl<'a> Trainer<'a> {
                 if over {
                     break "the budget is spent";
                 }
-                if self.patience_over() {
-                    break "no new best on the validation set";
-                }
+            }
+            // Also before a resumed run's first step: it may have been killed between this and its report.
+            if self.patience_over() {
+                break "no new best on the validation set";
             }
             if self.save_due() {
                 self.collect()?;
@@ -272,10 +273,11 @@ impl<'a> Trainer<'a> {
         every > 0 && self.enqueued.examples / every > self.state.validated / every
     }
 
+    /// Whether the last validation came too long after the best one.
     fn patience_over(&self) -> bool {
         let patience = self.plan.config.train.patience;
         let best = self.state.best.map_or(0, |b| b.examples);
-        patience > 0 && self.state.examples - best >= patience
+        patience > 0 && self.state.validated - best >= patience
     }
 
     /// Validates; everything enqueued has been collected.
