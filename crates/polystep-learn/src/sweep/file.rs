@@ -200,18 +200,23 @@ fn read_axes(
             if OTHER_SET.contains(&key) || key.starts_with("space.") {
                 return refuse(place, format!("{key} changes the validation set: make a sweep for each value"));
             }
-            let mut values = Vec::new();
+            if axes.iter().any(|(_, axis)| axis.key == key) {
+                return refuse(place, format!("{key} stands twice in [grid]"));
+            }
+            let (mut values, mut meanings) = (Vec::new(), Vec::new());
             for item in list.iter() {
                 let value = match item.get_ref() {
                     DeValue::String(string) => Value::String(string.to_string()).to_string(),
                     _ => text[item.span()].to_owned(),
                 };
-                if let Err(why) = alone(key, &value) {
-                    return refuse(place, format!("{key} = {value}: {why}"));
-                }
-                if values.contains(&value) {
+                let meaning = match alone(key, &value) {
+                    Ok(meaning) => meaning,
+                    Err(why) => return refuse(place, format!("{key} = {value}: {why}")),
+                };
+                if meanings.contains(&meaning) {
                     return refuse(item.span(), format!("{key} has {value} twice"));
                 }
+                meanings.push(meaning);
                 values.push(value);
             }
             if values.is_empty() {

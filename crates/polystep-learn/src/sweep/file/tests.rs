@@ -92,6 +92,9 @@ fn what_is_wrong_is_named_with_its_line() {
     assert!(refusal("[grid]\n\"train.lr\" = 1e-4\n").starts_with("line 2: train.lr must be a list of values"));
     assert_eq!(refusal("[grid]\n\"train.lr\" = []\n"), "line 2: train.lr has no values");
     assert_eq!(refusal("[grid]\nmodel.d = [64, 64]\n"), "line 2: model.d has 64 twice");
+    assert_eq!(refusal("[grid]\ntrain.lr = [1e-4, 0.0001]\n"), "line 2: train.lr has 0.0001 twice");
+    let twice = "[grid]\n\"train.lr\" = [1e-4]\ntrain.lr = [1e-3]\n";
+    assert!(refusal(twice).ends_with("train.lr stands twice in [grid]"), "{}", refusal(twice));
     assert!(refusal("[grid]\nlr = [1]\n").starts_with("line 2: lr = 1: a key is a table and a name"));
     assert!(refusal("[grid]\ndata.vars = [1, 2]\n").contains("data.vars changes the validation set"));
     assert_eq!(refusal("[grid]\n"), "line 1: [grid] is empty");
