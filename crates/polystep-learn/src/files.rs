@@ -1,8 +1,9 @@
 //! Files that are whole or not there: written beside their place, synced, renamed, and the folder synced after them.
 //!
 //! A run may be killed between any two instructions, so no other way of writing a checkpoint or a weight file is used here.
+//! For the same reason a folder is kept for one process by a lock of the system, which ends with it, and not by a file.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -37,6 +38,28 @@ pub fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
+/// A folder that no other process trains into while this is held.
+#[derive(Debug)]
+pub struct Lock(#[expect(dead_code, reason = "held, not read")] Option<File>);
+
+impl Lock {
+    /// Takes a folder, or says that another process has it. A file system that has no locks does not end a run: there,
+    /// nobody is warned.
+    pub fn take(folder: &Path) -> Result<Lock, LearnError> {
+        let Ok(file) = File::open(folder) else { return Ok(Lock(None)) };
+        match file.try_lock() {
+            Ok(()) => Ok(Lock(Some(file))),
+            Err(TryLockError::WouldBlock) => {
+                let name = folder.display();
+                Err(LearnError::Folder(format!(
+                    "{name} is in use: another polystep is training in it; wait for it, or choose another --out"
+                )))
+            }
+            Err(TryLockError::Error(_)) => Ok(Lock(None)),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -49,6 +72,16 @@ mod tests {
         write_parts(&path, &[b"ne", b"w"]).unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"new");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_folder_is_locked_once_at_a_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let held = Lock::take(folder.path()).unwrap();
+        let error = Lock::take(folder.path()).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("{} is in use: ", folder.path().display())), "{error}");
+        drop(held);
+        Lock::take(folder.path()).unwrap();
     }
 
     #[test]

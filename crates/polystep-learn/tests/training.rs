@@ -37,7 +37,7 @@ fn plan(overrides: &[(&str, &str)]) -> Plan {
 
 /// Runs or continues a run in `folder`.
 fn train(plan: &Plan, folder: &Path, observer: &mut dyn Observer, stop: &AtomicBool) -> Result<Outcome, LearnError> {
-    let folder = match RunFolder::open(folder) {
+    let folder = match RunFolder::resume(folder) {
         Ok((folder, _)) => folder,
         Err(_) => RunFolder::create(folder, &plan.config)?,
     };

@@ -85,7 +85,7 @@ pub fn run(args: Args) -> Result<()> {
     let trials = sweep.trials();
     trials.iter().try_for_each(|trial| check_precision(device, &trial.config))?;
     let out = args.out.clone().unwrap_or_else(|| Path::new("runs").join(args.file.file_stem().unwrap_or_default()));
-    sweep.keep(&out).map_err(failure)?;
+    let _lock = sweep.keep(&out).map_err(failure)?;
     let runner = Runner { sweep: &sweep, out: &out, device, threads: args.threads.count(), deadline };
     let mut ended = 0;
     let mut cut = None;

@@ -235,7 +235,7 @@ impl Args {
             return Err(bad_input(sentence));
         }
         let path = self.out.as_deref().unwrap_or(Path::new("."));
-        let (folder, _) = RunFolder::open(path).map_err(failure)?;
+        let (folder, _) = RunFolder::resume(path).map_err(failure)?;
         folder.check_unfinished().map_err(failure)?;
         let name = folder.config_path().display().to_string();
         let text = read(&folder.config_path())?;

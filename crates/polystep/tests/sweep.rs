@@ -196,6 +196,7 @@ fn a_signal_saves_the_trial_and_exits_130() {
         assert!(began.elapsed() < Duration::from_secs(120), "no checkpoint");
         std::thread::sleep(Duration::from_millis(2));
     }
+    assert!(bench.refused(&["--out", "run"]).contains("run is in use: another polystep is training in it"));
     assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130), "{output:?}");
@@ -205,4 +206,10 @@ fn a_signal_saves_the_trial_and_exits_130() {
         "{told}"
     );
     assert_eq!(rows(&bench.path("run"))[1].last().unwrap(), "stopped");
+
+    // By hand it would be tested.
+    let output = bench.command(&["train", "--resume", "--out", "run/001-1e-3", "--device", "cpu"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("run/001-1e-3 is a trial of a sweep, which is not tested: continue the sweep"), "{said}");
 }

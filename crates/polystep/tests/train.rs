@@ -107,6 +107,10 @@ fn a_signal_saves_first_and_exits_130() {
     let bench = Bench::new();
     let mut child = bench.command(&["tiny.toml", "--out", "run", "--max-steps", "100000"]).spawn().unwrap();
     wait_for(&bench.path("run"), 4, &mut child);
+    // Only one at a time.
+    assert!(
+        bench.refused(&["--resume", "--out", "run", "--max-steps", "9"]).contains("run is in use: another polystep")
+    );
     let killed = Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
     assert!(killed.success());
     let output = child.wait_with_output().unwrap();

@@ -12,7 +12,7 @@ use toml::{Spanned, Table, Value};
 use super::grid::{self, Axis, Trial};
 use crate::LearnError;
 use crate::config::{ConfigError, RunConfig, alone};
-use crate::files::write_whole;
+use crate::files::{Lock, write_whole};
 
 /// More combinations than this are a mistake.
 const MOST: usize = 100_000;
@@ -123,11 +123,13 @@ impl Sweep {
         )
     }
 
-    /// Keeps the sweep in its folder. An error if the folder holds a single run, or a sweep whose trials are not all among
-    /// this one's, set up alike: a sweep may grow, and nothing else.
-    pub fn keep(&self, out: &Path) -> Result<(), LearnError> {
+    /// Keeps the sweep in its folder, and the folder for this process. An error if another process has it, or if it holds a
+    /// single run, or a sweep whose trials are not all among this one's, set up alike: a sweep may grow, and nothing else.
+    pub fn keep(&self, out: &Path) -> Result<Lock, LearnError> {
         let name = out.display();
         let refuse = |why: String| Err(LearnError::Folder(format!("{name} holds {why}: choose another --out")));
+        std::fs::create_dir_all(out).map_err(|e| LearnError::file("cannot make", out, e))?;
+        let lock = Lock::take(out)?;
         if out.join("config.toml").exists() {
             return refuse("a run, not a sweep".into());
         }
@@ -140,8 +142,8 @@ impl Sweep {
                 return refuse(why);
             }
         }
-        std::fs::create_dir_all(out).map_err(|e| LearnError::file("cannot make", out, e))?;
-        write_whole(&path, self.to_toml().as_bytes())
+        write_whole(&path, self.to_toml().as_bytes())?;
+        Ok(lock)
     }
 
     /// How an earlier sweep differs, if it cannot be continued by this one.

@@ -129,9 +129,10 @@ impl TrialFolder {
     /// The run folder, made if the trial has not begun. An error if it holds another run than the trial's.
     pub fn run(&self, trial: &Trial) -> Result<RunFolder, LearnError> {
         if self.state()?.is_none() {
+            RunFolder::mark_as_trial(&self.path)?;
             return RunFolder::create(&self.path, &trial.config);
         }
-        let (folder, config) = RunFolder::open(&self.path)?;
+        let (folder, config) = RunFolder::resume(&self.path)?;
         if config != trial.config {
             let why = trial.difference(&config);
             let name = self.path.display();
