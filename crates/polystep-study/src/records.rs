@@ -101,15 +101,17 @@ impl Record {
         self.metrics.keys.setting == "calculator" || self.log.iter().any(says_so)
     }
 
-    /// Adds evaluations that another record of the same run has. Another run's are not ours, whatever its name.
+    /// Adds evaluations that another record of the same run has; of two on one set the one on more proofs stays, then the one
+    /// with beam search. Another run's are not ours, whatever its name.
     pub fn merge(&mut self, other: &Record) {
         if self.metrics.run != other.metrics.run {
             return;
         }
+        let measured = |e: &Evaluation| (e.greedy.as_ref().map(|g| g.full_proof.exact.of), e.beam.is_some());
         for theirs in &other.metrics.evaluations {
             let same = |e: &Evaluation| e.config == theirs.config && e.vars == theirs.vars;
             match self.metrics.evaluations.iter_mut().find(|e| same(e)) {
-                Some(ours) if ours.beam.is_none() && theirs.beam.is_some() => *ours = theirs.clone(),
+                Some(ours) if measured(ours) < measured(theirs) => *ours = theirs.clone(),
                 Some(_) => {}
                 None => self.metrics.evaluations.push(theirs.clone()),
             }
@@ -211,7 +213,10 @@ fn thinned(log: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metrics::Provenance;
+    use crate::errors::Errors;
+    use crate::interval::Proportion;
+    use crate::metrics::{BeamScores, Greedy, Provenance, Right};
+    use crate::slices::Slices;
 
     fn take(records: &mut Records, name: &str, run: &Path) {
         let (record, files) = records.made_of(name, run).unwrap();
@@ -251,6 +256,45 @@ mod tests {
         take(&mut records, "a", &run(folder.path(), 8.0, &["large_coeff"]));
         assert_eq!(sets(&records), ["large_coeff"], "trained anew: the old numbers are not its own");
         assert_eq!(records.get("a").unwrap().metrics.keys.config, "small_coeff");
+    }
+
+    /// A quick look at a few proofs does not take the place of the whole set, with beam search or without.
+    #[test]
+    fn the_evaluation_on_more_proofs_stays() {
+        let record = |proofs: u64, beam: bool| {
+            let share = Proportion::new(0, proofs).unwrap();
+            let right = Right { exact: share, symbolic: share };
+            let (errors, slices) = (Errors::default(), Slices::default());
+            let greedy = Greedy {
+                full_proof: right,
+                stepwise: right,
+                raw_exact: None,
+                malformed: share,
+                by_kind: BTreeMap::new(),
+                errors,
+                slices,
+            };
+            let beam = beam.then_some(BeamScores {
+                width: 5,
+                top1: right,
+                any5: right,
+                malformed: share,
+                calibration: None,
+                calibration_symbolic: None,
+            });
+            let evaluation = Evaluation { greedy: Some(greedy), beam, ..Evaluation::default() };
+            let metrics = Metrics { evaluations: vec![evaluation], ..Metrics::default() };
+            Record { config: toml::Table::new(), metrics, log: Vec::new() }
+        };
+        let set = TestSet { config: String::new(), vars: 0, beam: true };
+        let merged = |mut ours: Record, theirs: &Record| {
+            ours.merge(theirs);
+            (ours.has(&set, 1000), ours.has(&TestSet { beam: false, ..set.clone() }, 1000))
+        };
+        assert_eq!(merged(record(200, true), &record(1000, false)), (false, true));
+        assert_eq!(merged(record(1000, false), &record(200, true)), (false, true));
+        assert_eq!(merged(record(1000, false), &record(1000, true)), (true, true));
+        assert_eq!(merged(record(1000, true), &record(1000, false)), (true, true));
     }
 
     #[test]
