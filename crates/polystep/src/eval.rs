@@ -11,7 +11,7 @@ use anyhow::Context;
 use clap::Args as ClapArgs;
 use polystep_core::{Purpose, Setting, Space, Task, token};
 use polystep_learn::decode::{BeamOptions, EngineStepper, Questions, Recursion, Stopped};
-use polystep_study::columns::{Unit, cells};
+use polystep_study::columns::{Cell, Unit, cells};
 use polystep_study::run::{BEAM, BEAM_LP1, GREEDY, RECURSIVE, VALID, keys_of_config, name_of, set_folder};
 use polystep_study::{Evaluation, Inputs, Keys, Matrix, Metrics, Proportion, RecursiveRecord, Scoring, Stop, evaluate};
 use serde::Serialize;
@@ -117,7 +117,7 @@ pub fn run(args: Args) -> Result<()> {
     }
     if !args.matrix {
         for metrics in &all {
-            metrics.evaluations.iter().try_for_each(|evaluation| print(metrics, evaluation))?;
+            metrics.evaluations.iter().try_for_each(|evaluation| print(metrics, evaluation, is_known))?;
         }
     }
     matrix.iter().try_for_each(print_matrix)
@@ -323,21 +323,24 @@ fn print_matrix(matrix: &Matrix) -> Result<()> {
     Ok(())
 }
 
-/// The paper's columns, ours beside the paper's.
-pub fn print(metrics: &Metrics, evaluation: &Evaluation) -> Result<()> {
-    let title = metrics.keys.title();
-    let set = match evaluation {
-        Evaluation { config, vars: 0, .. } => config.clone(),
-        Evaluation { config, .. } if metrics.keys.setting == "arithmetic" => format!("{title}, tested on {config}"),
-        Evaluation { config, vars, .. } => format!("{title}, tested on {config} with {vars} variable(s)"),
-    };
-    say!("{set}")?;
+/// Whether a column has our number or the paper's.
+fn is_known(cell: &Cell) -> bool {
+    cell.ours.is_some() || cell.paper.is_some()
+}
+
+/// Whether a column has our number.
+pub fn is_measured(cell: &Cell) -> bool {
+    cell.ours.is_some()
+}
+
+/// A line for each column that is to be shown.
+fn rows(metrics: &Metrics, evaluation: &Evaluation, shown: impl Fn(&Cell) -> bool) -> Vec<[String; 5]> {
     let number = |value: f64, unit: Unit| match unit {
         Unit::Fraction => format!("{value:.3}"),
         Unit::Count => format!("{value:.0}"),
         Unit::Percent => format!("{value:.2}"),
     };
-    let rows = cells(metrics, evaluation).into_iter().filter(|c| c.ours.is_some() || c.paper.is_some()).map(|cell| {
+    let row = |cell: Cell| {
         let unit = cell.column.unit;
         let interval = cell.interval.map_or(String::new(), |(lo, hi)| format!("{lo:.1} to {hi:.1}"));
         [
@@ -347,7 +350,20 @@ pub fn print(metrics: &Metrics, evaluation: &Evaluation) -> Result<()> {
             cell.symbolic.map_or(String::new(), |v| number(v, unit)),
             cell.paper.as_ref().map_or(String::new(), |p| p.text.to_string()),
         ]
-    });
+    };
+    cells(metrics, evaluation).into_iter().filter(shown).map(row).collect()
+}
+
+/// The paper's columns that are to be shown, ours beside the paper's.
+pub fn print(metrics: &Metrics, evaluation: &Evaluation, shown: impl Fn(&Cell) -> bool) -> Result<()> {
+    let title = metrics.keys.title();
+    let set = match evaluation {
+        Evaluation { config, vars: 0, .. } => config.clone(),
+        Evaluation { config, .. } if metrics.keys.setting == "arithmetic" => format!("{title}, tested on {config}"),
+        Evaluation { config, vars, .. } => format!("{title}, tested on {config} with {vars} variable(s)"),
+    };
+    say!("{set}")?;
+    let rows = rows(metrics, evaluation, shown);
     say!("{}", table::table(1, ["", "ours", "95 %", "symbolic", "paper"], rows))?;
     let percent = |p: &Proportion| format!("{:.2} % ({:.1} to {:.1})", p.percent, p.lo, p.hi);
     if let Some(recursive) = &evaluation.recursive {
@@ -361,4 +377,23 @@ pub fn print(metrics: &Metrics, evaluation: &Evaluation) -> Result<()> {
         say!("malformed outputs                    {}", percent(&greedy.malformed))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Without beam search the paper's columns of it are empty on our side: shown, or left out.
+    #[test]
+    fn columns_without_our_number_can_be_left_out() {
+        let run = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results/runs/large_coeff-1-coarse-infix");
+        let mut metrics = read_metrics(&run).unwrap_or_else(|e| panic!("{e:?}"));
+        metrics.evaluations[0].beam = None;
+        let lines = |shown: fn(&Cell) -> bool| rows(&metrics, &metrics.evaluations[0], shown);
+        let beam = |lines: &[[String; 5]]| lines.iter().filter(|line| line[0].starts_with("Beam 5")).count();
+        let (known, measured) = (lines(is_known), lines(is_measured));
+        assert_eq!((beam(&known), beam(&measured)), (2, 0));
+        let full = |line: &[String; 5]| line[0] == "Greedy: Full proof" && line[1] == "97.80" && line[4] == "82.1";
+        assert!(measured.iter().any(full) && measured.iter().all(|line| line[1] != "-"), "{measured:?}");
+    }
 }

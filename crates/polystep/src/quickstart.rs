@@ -109,7 +109,7 @@ pub fn run(args: Args) -> Result<()> {
     let page = out.join("report.html");
     report::write(&[run], &page).map_err(bad_input)?;
     for evaluation in &metrics.evaluations {
-        eval::print(&metrics, evaluation)?;
+        eval::print(&metrics, evaluation, eval::is_measured)?;
     }
     say!("(sums of single factors: the paper has no row for this sub-task of its curricula)")?;
     test_boxed(out, &args, threads)?;
@@ -131,7 +131,7 @@ fn test_boxed(out: &Path, args: &Args, threads: usize) -> Result<()> {
     let place = out.join("boxed");
     let metrics = eval::evaluate_fresh(&trained, &plain, (args.seed, TESTED as u64), &place, threads)?;
     for evaluation in &metrics.evaluations {
-        eval::print(&metrics, evaluation)?;
+        eval::print(&metrics, evaluation, eval::is_measured)?;
     }
     say!("Its own words: polystep prove '(3*x^2+5*x)*(2*x)+(4*x+7)*(x+9)'")
 }
