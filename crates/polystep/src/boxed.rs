@@ -1,7 +1,8 @@
 //! The models in the box: compact run folders under `models/`, and which of them fits an expression.
 //!
 //! `models/` is looked for in `POLYSTEP_MODELS`, then beside the binary and above it, then where the sources were built, so
-//! that a clone works from any folder. Only the chosen model's weights are read.
+//! that a clone works from any folder; a folder of that name which holds none of our models is somebody else's. Only the chosen
+//! model's weights are read.
 
 use std::path::{Path, PathBuf};
 
@@ -53,7 +54,12 @@ pub fn folder() -> Option<PathBuf> {
     let binary = std::env::current_exe().ok();
     let above = binary.iter().flat_map(|b| b.ancestors().skip(1)).map(|a| a.join("models"));
     let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models");
-    above.chain([built]).find(|f| f.is_dir())
+    above.chain([built]).find(|f| holds_models(f))
+}
+
+fn holds_models(folder: &Path) -> bool {
+    let ours = |path: PathBuf| ["config.toml", "model.safetensors"].iter().all(|file| path.join(file).is_file());
+    std::fs::read_dir(folder).is_ok_and(|mut entries| entries.any(|entry| entry.is_ok_and(|e| ours(e.path()))))
 }
 
 /// Every model of a folder, by name; a damaged one is named.
@@ -91,4 +97,19 @@ pub fn fitting(models: Vec<Boxed>, start: &State, writes: impl Fn(&Task) -> bool
         }
     }
     Ok(best.map(|b| b.2))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_folder_of_that_name_is_not_the_box() {
+        let place = tempfile::tempdir().expect("a folder");
+        let theirs = place.path().join("bert");
+        std::fs::create_dir(&theirs).expect("a folder");
+        std::fs::write(theirs.join("model.safetensors"), "").expect("a file");
+        assert!(!holds_models(place.path()) && !holds_models(&place.path().join("nowhere")));
+        assert!(holds_models(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models")));
+    }
 }
