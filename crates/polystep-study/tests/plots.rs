@@ -100,7 +100,10 @@ fn a_calculators_curve_is_named_raw() {
         .write(&folder.path().join("large_coeff-1-coarse-infix-calculator"));
     let files = files(folder.path(), 1);
     has(&files["var1combo-curves"], &["raw: its brackets as they stand"]);
-    has(&files["var1combo"], &["large_coeff calculator coarse<", "1 of 8 rows measured"]);
+    has(
+        &files["var1combo"],
+        &["large_coeff calculator coarse<", "1 of 8 rows measured. A calculator's validation is raw"],
+    );
 }
 
 #[test]

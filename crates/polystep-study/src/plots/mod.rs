@@ -14,7 +14,7 @@ use crate::paper::lookup;
 use crate::records::{Record, Records};
 use crate::report::curriculum::CurriculumView;
 use crate::report::curves::{furthest, validation};
-use crate::tables::{Kind, Need, Row, Table, View, ViewCell, ViewRow};
+use crate::tables::{Kind, Need, RAW, Row, Table, View, ViewCell, ViewRow};
 use heat::Heat;
 use pairs::Pair;
 
@@ -143,7 +143,8 @@ fn numbers(view: &View) -> Option<Chart> {
         false => "its 95 % interval",
     };
     let what = "full proofs that are right, in percent, ours / the paper's";
-    let words = format!("{}: {what}; ours with {interval}. {measured}.", common(view));
+    let raw = if view.notes.iter().any(|note| note == RAW) { format!(" {RAW}") } else { String::new() };
+    let words = format!("{}: {what}; ours with {interval}. {measured}.{raw}", common(view));
     (!pairs.is_empty()).then(|| pairs::chart(view.table.to_owned(), words, "full proofs, %", &pairs))
 }
 
@@ -187,11 +188,7 @@ fn curves(title: String, what: &str, runs: &[Run]) -> Option<Chart> {
     let marks: Vec<Mark> = drawn.iter().enumerate().filter_map(mark).collect();
     let seen = drawn.iter().map(|(run, _)| furthest(&run.record.log));
     let far = seen.chain(marks.iter().map(|mark| mark.at.0)).reduce(f64::max)?;
-    let raw = if drawn.iter().any(|(run, _)| run.record.is_raw()) {
-        " A calculator's validation is raw: its brackets as they stand, before evaluation."
-    } else {
-        ""
-    };
+    let raw = if drawn.iter().any(|(run, _)| run.record.is_raw()) { format!(" {RAW}") } else { String::new() };
     let paper = "A diamond is the paper's test at its count of examples, in the colour of our run.";
     let description = format!("{what}: validation during training, in percent. {paper}{raw}");
     let (x, y) = (Axis::linear("training examples", (0.0, 1.02 * far), ""), Axis::linear("right, %", (0.0, 100.0), ""));

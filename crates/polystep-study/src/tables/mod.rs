@@ -10,7 +10,7 @@ mod ood;
 mod view;
 
 pub use experiment::{Experiment, Hyper, Recipe, size_of_config};
-pub use view::{OnTheWay, View, ViewCell, ViewRow, number, words};
+pub use view::{OnTheWay, RAW, View, ViewCell, ViewRow, number, words};
 
 use crate::columns::{COLUMNS, Column};
 use crate::paper::{KEYS, Keys, csv};
@@ -68,26 +68,38 @@ pub struct Need {
     pub endpoint: bool,
 }
 
+/// Hands the names of the 17 tables to another macro, so that each is written once, for those that include a file of it too.
+#[macro_export]
+macro_rules! for_tables {
+    ($macro:ident) => {
+        $macro![
+            "var1coarsefull",
+            "OODcoeff",
+            "OODterm",
+            "var1coarse",
+            "var1error",
+            "var2coarse",
+            "OOD2var",
+            "var2error",
+            "curriculum-var1coarse",
+            "var1combo",
+            "var1comboerrors",
+            "results2varfine",
+            "annotate1var",
+            "annotate1varerror",
+            "annotate2var",
+            "annotate2varerror",
+            "colide",
+        ]
+    };
+}
+
+macro_rules! names {
+    ($($name:literal),+ $(,)?) => { [$($name),+] };
+}
+
 /// The 17 tables, by name.
-pub const NAMES: [&str; 17] = [
-    "var1coarsefull",
-    "OODcoeff",
-    "OODterm",
-    "var1coarse",
-    "var1error",
-    "var2coarse",
-    "OOD2var",
-    "var2error",
-    "curriculum-var1coarse",
-    "var1combo",
-    "var1comboerrors",
-    "results2varfine",
-    "annotate1var",
-    "annotate1varerror",
-    "annotate2var",
-    "annotate2varerror",
-    "colide",
-];
+pub const NAMES: [&str; 17] = for_tables!(names);
 
 impl Table {
     /// The table of this name.

@@ -13,6 +13,9 @@ use crate::columns::{Cell, Column, Unit};
 use crate::ledger::{Filled, seeds};
 use crate::records::{Milestone, Records};
 
+/// What is to be known about a calculator's numbers on the way.
+pub const RAW: &str = "A calculator's validation is raw: its brackets as they stand, before evaluation.";
+
 /// A table with our numbers beside the paper's.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct View {
@@ -184,7 +187,7 @@ impl ViewCell {
     pub fn new(column: Column, row: &Row, ours: Option<f64>, interval: Option<(f64, f64)>) -> ViewCell {
         let paper = row.text(column.name).filter(|text| text.parse::<f64>().is_ok());
         let more_is_better = column.unit != Unit::Count && !column.name.starts_with("err_");
-        // Below what the paper's rounded number may stand for.
+        // A paper's number is compared as it is printed, whatever it was rounded from.
         let lower = match (ours, row.value(column.name)) {
             (Some(ours), Some(paper)) => more_is_better && ours < paper - 1e-9,
             _ => false,
@@ -231,7 +234,7 @@ fn notes(milestones: &[Milestone]) -> Vec<String> {
         notes.push("There a run stands in the middle of its cosine schedule, its learning rate still high.".into());
     }
     if milestones.iter().any(|milestone| milestone.raw) {
-        notes.push("A calculator's validation is raw: its brackets as they stand, before evaluation.".into());
+        notes.push(RAW.into());
     }
     notes
 }
