@@ -3,6 +3,7 @@
 
 use std::num::NonZeroUsize;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use clap::builder::PossibleValue;
@@ -90,6 +91,15 @@ impl WritingArgs {
     /// The order of terms, and whether ones are written.
     pub fn style(&self) -> Style {
         Style { order: self.order.0, ones: self.ones }
+    }
+}
+
+/// When `--minutes` from now are over; never, if that is later than clocks go.
+pub fn deadline(minutes: Option<f64>) -> Result<Option<Instant>> {
+    let Some(minutes) = minutes else { return Ok(None) };
+    match Duration::try_from_secs_f64(60.0 * minutes) {
+        Ok(time) if !time.is_zero() => Ok(Instant::now().checked_add(time)),
+        _ => Err(bad_input("--minutes must be positive")),
     }
 }
 

@@ -7,7 +7,7 @@ use std::io::Write as _;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use clap::{Args as ClapArgs, ValueEnum};
 use polystep_engine::EngineError;
@@ -17,9 +17,9 @@ use polystep_learn::sweep::{Row, Rule, State, Sweep, Trial, TrialFolder, csv, ra
 use polystep_learn::train::{Outcome, Plan, Trainer};
 use serde_json::{Map, Value, json};
 
-use crate::args::ThreadArgs;
+use crate::args::{ThreadArgs, deadline};
 use crate::device::{Device, data_threads};
-use crate::failure::{Failure, Result, bad_input};
+use crate::failure::{Failure, Result};
 use crate::output::Output;
 use crate::train::{check_precision, config_failure, failure, read};
 use crate::train_display::Display;
@@ -120,14 +120,6 @@ impl Args {
             command += &format!(" --device {}", device.get_name());
         }
         command
-    }
-}
-
-fn deadline(minutes: Option<f64>) -> Result<Option<Instant>> {
-    let Some(minutes) = minutes else { return Ok(None) };
-    match Duration::try_from_secs_f64(60.0 * minutes) {
-        Ok(time) if !time.is_zero() => Ok(Instant::now().checked_add(time)),
-        _ => Err(bad_input("--minutes must be positive")),
     }
 }
 

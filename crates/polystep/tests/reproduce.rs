@@ -257,6 +257,18 @@ fn runs_made_elsewhere_are_known_by_their_configuration() {
     assert!(String::from_utf8_lossy(&output.stderr).contains(&format!("a run of mine is {RUN}\n")), "{output:?}");
     assert_eq!(bench.text("results/var1error.csv").lines().count(), 2);
 
+    // Another run of the same row does not take its place.
+    let record = bench.text(&format!("results/runs/{RUN}/metrics.json"));
+    let mine = bench.path("a run of mine/metrics.json");
+    let mut numbers: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&mine).unwrap()).unwrap();
+    numbers["seconds"] = serde_json::json!(1e6);
+    std::fs::write(&mine, numbers.to_string()).unwrap();
+    let output = bench.command("").args(["--import", "a run of mine"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains(&format!("results/runs/{RUN} is the record of another one; move it away first")), "{said}");
+    assert_eq!(bench.text(&format!("results/runs/{RUN}/metrics.json")), record);
+
     // The repository's own plan has another model: no row is like this.
     let config = bench.text(&format!("results/runs/{RUN}/config.toml")).replace("batch = 4", "batch = 5");
     std::fs::write(bench.path("a run of mine/config.toml"), config).unwrap();
@@ -288,6 +300,10 @@ fn what_is_asked_wrongly_is_refused() {
             .refused("--table var3")
             .contains("the paper has no table `var3`; its tables are var1coarsefull, OODcoeff")
     );
+    for minutes in ["0", "-1", "inf", "nan"] {
+        let said = bench.refused(&format!("--table colide --minutes={minutes}"));
+        assert!(said.contains("--minutes must be positive"), "{minutes}: {said}");
+    }
     assert!(bench.refused("--table colide --rows 13").contains("no row of colide is meant; it has 12"));
     assert!(bench.refused("--table colide --rows x=1").contains("colide has no key `x`; its keys are vars, config"));
     let broken = plan(2).replace("model.heads = 4", "model.heads = 5");

@@ -46,6 +46,11 @@ impl Books {
         }
     }
 
+    /// Where the record of a run is.
+    pub fn record(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
     /// The ledger of a table as it stands.
     pub fn ledger(&self, table: &Table, recipe: Recipe) -> Result<Option<Ledger>> {
         Ledger::read(&self.path(table, recipe), table).map_err(bad_input)
@@ -62,8 +67,10 @@ impl Books {
         Ok(())
     }
 
-    /// Writes the ledgers of the tables that the records fill, where they have changed.
-    pub fn settle<'t>(&self, tables: impl IntoIterator<Item = &'t Table>, recipe: Recipe) -> Result<()> {
+    /// Writes the ledgers of the tables that the records fill, those that other commands have entered meanwhile included,
+    /// where they have changed.
+    pub fn settle<'t>(&mut self, tables: impl IntoIterator<Item = &'t Table>, recipe: Recipe) -> Result<()> {
+        self.records = Records::read(&self.folder).map_err(bad_input)?;
         for table in tables.into_iter().filter(|table| table.kind() != Kind::Sizes) {
             let ledger = Ledger::of(table, recipe, &self.records);
             let old = self.ledger(table, recipe)?;
@@ -93,4 +100,27 @@ pub fn write_whole(path: &Path, text: &str) -> Result<()> {
     let mut out = Output::create(Some(path))?;
     out.write_all(text.as_bytes())?;
     out.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A command that has finished nothing settles last: what another one has entered since it began stays in the ledger.
+    #[test]
+    fn commands_keep_each_others_rows() {
+        let place = tempfile::tempdir().expect("a folder");
+        let results = place.path().join("results");
+        let run = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results/runs/large_coeff-1-coarse-infix");
+        let folders = Folders { runs: place.path().join("runs"), results, models: None };
+        let table = Table::named("var1error").expect("a table");
+        let open = || Books::open(&folders).unwrap_or_else(|e| panic!("{e:?}"));
+        let (mut ours, mut theirs) = (open(), open());
+        theirs.take("large_coeff-1-coarse-infix", &run).unwrap_or_else(|e| panic!("{e:?}"));
+        for books in [&mut theirs, &mut ours] {
+            books.settle([&table], Recipe::Fast).unwrap_or_else(|e| panic!("{e:?}"));
+            let ledger = books.ledger(&table, Recipe::Fast).unwrap_or_else(|e| panic!("{e:?}"));
+            assert_eq!(ledger.map(|ledger| ledger.lines.len()), Some(1));
+        }
+    }
 }

@@ -1,9 +1,11 @@
 //! `--import FOLDER`: runs that were made elsewhere, by their own commands, become records. A run is known by its configuration,
-//! not by its folder's name: what it was trained on, the shape of its model and its recipe must be those of a row.
+//! not by its folder's name: what it was trained on, the shape of its model and its recipe must be those of a row. Two runs may be
+//! the same row; the record of one is never replaced by the other.
 
 use std::path::Path;
 
 use polystep_learn::config::RunConfig;
+use polystep_study::records::Record;
 use polystep_study::tables::{Experiment, Recipe, Table};
 
 use super::books::Books;
@@ -29,13 +31,20 @@ pub fn import(folder: &Path, plans: &Plans, books: &mut Books) -> Result<()> {
     }
     for run in runs {
         let (experiment, config) = known(&run, plans)?;
-        books.take(&experiment.name(), &run)?;
+        let name = experiment.name();
+        let (old, new) = (books.records.get(&name), Record::read(&run).map_err(bad_input)?);
+        if old.zip(new.as_ref()).is_some_and(|(old, new)| old.metrics.run != new.metrics.run) {
+            let (run, record) = (run.display(), books.record(&name));
+            let why = format!("{} is the record of another one; move it away first", record.display());
+            return Err(bad_input(format!("{run} would be {name}, but {why}")));
+        }
+        books.take(&name, &run)?;
         let planned = plans.config(&experiment)?.train.examples;
         let other = match (config.train.examples, planned) {
             (Some(n), Some(m)) if n != m => format!(" (its budget was {n} examples; the table's is {m})"),
             _ => String::new(),
         };
-        note(&format!("{} is {}{other}", run.display(), experiment.name()));
+        note(&format!("{} is {name}{other}", run.display()));
         books.settle(&Table::all(), experiment.recipe)?;
     }
     Ok(())

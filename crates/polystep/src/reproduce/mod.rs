@@ -16,13 +16,12 @@ mod sizes;
 mod work;
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use clap::Args as ClapArgs;
 use polystep_study::plots::{self, Figure};
 use polystep_study::tables::{Kind, Recipe, Row, Table, View};
 
-use crate::args::ThreadArgs;
+use crate::args::{ThreadArgs, deadline};
 use crate::device::Device;
 use crate::failure::{Failure, Result, bad_input};
 use crate::{boxed, interrupt, say};
@@ -36,7 +35,7 @@ use work::Workshop;
 const EXAMPLES: &str = "\
 Examples:
   polystep reproduce --list
-  polystep reproduce --table var1coarsefull --rows config=large_coeff --minutes 8 --jobs 3
+  polystep reproduce --table var1coarsefull --rows config=large_coeff --minutes 8 --jobs 2
   polystep reproduce --table OODcoeff --dry-run
   polystep reproduce --all --minutes 60
   polystep reproduce --table var1combo --recipe paper --seeds 3
@@ -84,7 +83,7 @@ pub struct Args {
     /// Stop within so many minutes, at the end of a run or at a checkpoint
     #[arg(long, value_name = "M")]
     minutes: Option<f64>,
-    /// Runs at a time; small models do not fill a large GPU
+    /// Runs at a time; they share the device
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=64))]
     jobs: u8,
     /// Where to compute
@@ -117,7 +116,7 @@ pub struct Args {
 
 /// Reproduces.
 pub fn run(args: Args) -> Result<()> {
-    let began = Instant::now();
+    let deadline = deadline(args.minutes)?;
     interrupt::listen();
     let plans = Plans::read(args.plan.as_deref())?;
     let folders = Folders { runs: args.runs.clone(), results: args.results.clone(), models: boxed::folder() };
@@ -125,7 +124,7 @@ pub fn run(args: Args) -> Result<()> {
     for folder in &args.import {
         import::import(folder, &plans, &mut books)?;
     }
-    let pace = Pace::of(args.device, args.threads.count(), &plans, &books.records);
+    let pace = Pace::of(args.device, args.threads.count(), args.jobs, &plans, &books.records);
     if args.list {
         return show::list(&plans, &folders, &books, &pace, args.recipe, args.seeds);
     }
@@ -139,7 +138,6 @@ pub fn run(args: Args) -> Result<()> {
     if args.dry_run {
         return show::dry_run(&plans, &folders, &books, &pace, &jobs);
     }
-    let deadline = args.minutes.map(|minutes| began + Duration::from_secs_f64(60.0 * minutes.max(0.0)));
     let workshop = Workshop {
         plans: &plans,
         folders: &folders,

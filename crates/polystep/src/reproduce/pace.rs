@@ -1,4 +1,7 @@
 //! How long a run will take here: its plan's seconds on an NVIDIA H200, scaled by what finished runs took on this device.
+//!
+//! Runs at the same time share the device: each takes as many times longer as there are, and all together as long as one after
+//! the other. A record does not say what ran beside it, so the quickest run counts: it is the one that had the device most alone.
 
 use std::io::Write;
 
@@ -17,26 +20,29 @@ pub struct Pace {
     device: String,
     /// Seconds here for a second of the plan; none if no run was measured here.
     factor: Option<f64>,
+    /// Runs at a time.
+    jobs: u8,
 }
 
 impl Pace {
-    /// From the records of runs on this device.
-    pub fn of(device: Device, threads: usize, plans: &Plans, records: &Records) -> Pace {
+    /// From the records of runs on this device that had their whole budget.
+    pub fn of(device: Device, threads: usize, jobs: u8, plans: &Plans, records: &Records) -> Pace {
         let device = name(device, threads);
         let mut ratios: Vec<f64> = Vec::new();
         for (table, _) in plans.iter().filter(|(_, plan)| plan.cost.is_some()) {
             for (_, need) in [Recipe::Fast, Recipe::Paper].into_iter().flat_map(|recipe| table.needs(recipe, 1)) {
-                let run = records.get(&need.experiment.name()).map(|record| &record.metrics.run);
-                let here = run.filter(|run| run.device.as_ref() == Some(&device)).and_then(|run| run.seconds);
-                ratios
-                    .extend(here.map(|seconds| seconds / training(plans, &need.experiment)).filter(|r| r.is_finite()));
+                let Some(record) = records.get(&need.experiment.name()) else { continue };
+                let run = &record.metrics.run;
+                let budget = plans.config(&need.experiment).ok().and_then(|config| config.train.examples);
+                let whole = budget.is_none_or(|budget| run.examples.is_some_and(|seen| seen >= budget));
+                let seconds = run.seconds.filter(|_| whole && run.device.as_ref() == Some(&device));
+                ratios.extend(seconds.map(|s| s / training(plans, &need.experiment)).filter(|r| r.is_finite()));
             }
         }
-        ratios.sort_by(f64::total_cmp);
-        Pace { device, factor: ratios.get(ratios.len() / 2).copied() }
+        Pace { device, factor: ratios.into_iter().reduce(f64::min), jobs }
     }
 
-    /// Seconds that are left of a run.
+    /// Seconds that are left of a run, others beside it.
     pub fn left(&self, plans: &Plans, experiment: &Experiment, state: State) -> f64 {
         match state {
             State::Done => 0.0,
@@ -54,14 +60,23 @@ impl Pace {
     }
 
     fn scaled(&self, seconds: f64) -> f64 {
-        seconds * self.factor.unwrap_or(1.0)
+        seconds * self.factor.unwrap_or(1.0) * f64::from(self.jobs)
+    }
+
+    /// Seconds that runs take in all, of the seconds of each.
+    pub fn together(&self, seconds: f64) -> f64 {
+        seconds / f64::from(self.jobs)
     }
 
     /// What the seconds stand for.
     pub fn describe(&self) -> String {
-        match self.factor {
-            Some(_) => format!("as runs took on {} so far", self.device),
-            None => "as on an NVIDIA H200".into(),
+        let at_a_time = match self.jobs {
+            1 => "one run at a time".to_owned(),
+            jobs => format!("{jobs} runs at a time"),
+        };
+        match &self.factor {
+            Some(_) => format!("{at_a_time}, as quick as the quickest on {} so far", self.device),
+            None => format!("{at_a_time}, as on an NVIDIA H200"),
         }
     }
 }
@@ -72,6 +87,7 @@ fn training(plans: &Plans, experiment: &Experiment) -> f64 {
     match (experiment.recipe, experiment.keys.setting.as_str()) {
         (Recipe::Paper, _) => cost.seconds_per_paper_run,
         (Recipe::Fast, "endpoint") => cost.seconds_per_endpoint_run,
+        (Recipe::Fast, "calculator") => cost.seconds_per_calculator_run.unwrap_or(cost.seconds_per_run),
         (Recipe::Fast, _) => cost.seconds_per_run,
     }
 }
@@ -98,4 +114,41 @@ pub fn clock(seconds: f64) -> String {
 /// A line on standard error; a closed one must not end the work.
 pub fn note(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use polystep_study::metrics::{Metrics, Provenance};
+    use polystep_study::records::Record;
+    use polystep_study::tables::Table;
+
+    /// The quickest whole run is the pace of one alone; two at a time take twice as long each, and as long in all.
+    #[test]
+    fn runs_share_a_device() {
+        let plans = Plans::read(None).expect("the repository's plans are right");
+        let table = Table::named("var1coarsefull").expect("a table");
+        let device = Some(name(Device::Cpu, 2));
+        let experiments: Vec<_> = table.needs(Recipe::Fast, 1).into_iter().map(|(_, need)| need.experiment).collect();
+        let stepwise: Vec<_> = experiments.iter().filter(|e| e.keys.setting != "endpoint").collect();
+        let mut records = Records::default();
+        let alone = training(&plans, stepwise[0]);
+        // Beside another, alone, and one that was cut short.
+        for (experiment, times, examples) in [(0, 6.0, 7_000_064), (1, 3.0, 7_000_064), (2, 0.1, 64)] {
+            let (seconds, examples) = (Some(times * alone), Some(examples));
+            let run = Provenance { device: device.clone(), seconds, examples, ..Provenance::default() };
+            let metrics = Metrics { run, ..Metrics::default() };
+            let record = Record { config: Default::default(), metrics, log: Vec::new() };
+            records.insert(&stepwise[experiment].name(), record);
+        }
+        let left = |jobs| {
+            let pace = Pace::of(Device::Cpu, 2, jobs, &plans, &records);
+            let each = pace.left(&plans, stepwise[3], State::Train);
+            (each, pace.together(each), pace.describe())
+        };
+        let whole = 3.0 * (alone + 6.0);
+        let so_far = "as quick as the quickest on CPU, 2 threads so far";
+        assert_eq!(left(1), (whole, whole, format!("one run at a time, {so_far}")));
+        assert_eq!(left(2), (2.0 * whole, whole, format!("2 runs at a time, {so_far}")));
+    }
 }

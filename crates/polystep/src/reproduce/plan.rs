@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Duration;
 
 use polystep_learn::config::RunConfig;
 use polystep_study::tables::{Experiment, Recipe, Table};
@@ -18,26 +19,8 @@ macro_rules! plans {
     };
 }
 
-/// The plans of the repository.
-const PLANS: [(&str, &str); 17] = plans![
-    "var1coarsefull",
-    "OODcoeff",
-    "OODterm",
-    "var1coarse",
-    "var1error",
-    "var2coarse",
-    "OOD2var",
-    "var2error",
-    "curriculum-var1coarse",
-    "var1combo",
-    "var1comboerrors",
-    "results2varfine",
-    "annotate1var",
-    "annotate1varerror",
-    "annotate2var",
-    "annotate2varerror",
-    "colide",
-];
+/// The plans of the repository, by table.
+const PLANS: [(&str, &str); 17] = polystep_study::for_tables!(plans);
 
 /// A table's plan.
 #[derive(Clone, Debug, Deserialize)]
@@ -106,6 +89,8 @@ pub struct SizesKeys {
 pub struct Cost {
     /// Training a run, recipe fast.
     pub seconds_per_run: f64,
+    /// Training a model with a calculator, recipe fast, where it is smaller than the table's others.
+    pub seconds_per_calculator_run: Option<f64>,
     /// Training a one-shot model, recipe fast.
     #[serde(default)]
     pub seconds_per_endpoint_run: f64,
@@ -133,11 +118,20 @@ impl Plan {
     }
 
     fn parse(name: &str, text: &str) -> Result<Plan> {
-        toml::from_str(text).map_err(|e| {
+        let plan: Plan = toml::from_str(text).map_err(|e| {
             let span = e.span().unwrap_or(0..0);
             let line = text[..span.start.min(text.len())].matches('\n').count() + 1;
             bad_text(name, text, span, format!("{name}, line {line}: {}", e.message()), "here")
-        })
+        })?;
+        let seconds = |cost: &Cost| {
+            let calculator = cost.seconds_per_calculator_run.unwrap_or_default();
+            let others = [cost.seconds_per_run, cost.seconds_per_endpoint_run, cost.seconds_per_paper_run];
+            others.into_iter().chain([calculator, cost.seconds_per_evaluation])
+        };
+        if plan.cost.iter().flat_map(seconds).any(|s| Duration::try_from_secs_f64(s).is_err()) {
+            return Err(bad_input(format!("{name}: the seconds of [cost] must be numbers from 0 up")));
+        }
+        Ok(plan)
     }
 }
 
@@ -323,6 +317,9 @@ mod tests {
             Plans::read(Some(file.path())).err().map(|e| format!("{e:?}")).unwrap_or_default()
         };
         assert!(read("[table]\nname = \"var1coarse\"\norder = 1\n[costs]\n").contains("line 4: unknown field `costs`"));
+        let cost =
+            "[table]\nname = \"var1coarse\"\norder = 1\n[cost]\nseconds_per_run = -1\n[expected]\npaper = [1.0, 2.0]\n";
+        assert!(read(cost).contains("the seconds of [cost] must be numbers from 0 up"));
         assert!(
             read("[table]\nname = \"x\"\norder = 1\n[expected]\npaper = [1.0, 2.0]\n").contains("has no table `x`")
         );

@@ -29,7 +29,7 @@ pub fn list(plans: &Plans, folders: &Folders, books: &Books, pace: &Pace, recipe
                 done += usize::from(state == State::Done);
                 left += pace.left(plans, &job.experiment, state);
             }
-            (done, jobs.len(), left)
+            (done, jobs.len(), pace.together(left))
         };
         let (view, headline, unit) = match table.kind() {
             Kind::Sizes => (sizes::view(books, table, &rows)?, "equation_size_estimate", Unit::Count),
@@ -51,7 +51,7 @@ pub fn list(plans: &Plans, folders: &Folders, books: &Books, pace: &Pace, recipe
     say!(
         "Recipe {recipe}; full proofs in percent, lowest to highest. Tables share runs: the time left of each is counted"
     )?;
-    say!("as if it were made alone, one run at a time, {}.", pace.describe())
+    say!("as if it were made alone, {}.", pace.describe())
 }
 
 /// `--dry-run`: the runs that would be made, in order.
@@ -69,7 +69,7 @@ pub fn dry_run(plans: &Plans, folders: &Folders, books: &Books, pace: &Pace, job
         };
         say!("{what}  {:>8}  {}", clock(left), job.name)?;
     }
-    say!("{} in all, one run at a time, {}", clock(total), pace.describe())
+    say!("{} in all, {}", clock(pace.together(total)), pace.describe())
 }
 
 /// A table on a terminal: ours above the paper's.
