@@ -176,6 +176,24 @@ fn no_time_means_no_run() {
     assert!(!bench.path("runs").exists());
 }
 
+/// Two commands do not train one run at the same time.
+#[test]
+fn a_run_that_another_command_is_at_is_left_to_it() {
+    let bench = Bench::new(2);
+    let run = bench.path("runs").join(RUN);
+    std::fs::create_dir_all(&run).unwrap();
+    let log = std::fs::File::create(run.join("train.log")).unwrap();
+    log.lock().unwrap();
+    let output = bench.run("--table var1error --rows 1");
+    assert!(output.status.success(), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains(&format!("{RUN}: another command is at it")) && said.contains("1 run(s) are left"), "{said}");
+    assert!(!run.join("config.toml").exists() && !bench.path("results").exists());
+    log.unlock().unwrap();
+    bench.ok("--table var1error --rows 1");
+    assert!(bench.path("results/var1error.csv").exists());
+}
+
 #[test]
 fn when_time_is_up_a_training_stops_at_a_checkpoint() {
     let bench = Bench::new(1_000_000);

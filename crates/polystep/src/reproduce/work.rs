@@ -4,7 +4,7 @@
 //! end of the time, Ctrl-C and the death of this process alike, so no run is ever lost beyond its last step.
 
 use std::collections::VecDeque;
-use std::fs::{self, OpenOptions};
+use std::fs::{self, OpenOptions, TryLockError};
 use std::io::{IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -223,6 +223,11 @@ impl Workshop<'_> {
     fn child(&self, name: &str, args: &[String], log: &Path, board: &Board) -> Result<ControlFlow<Made>> {
         let cannot = |what: &str| format!("cannot {what} {}", log.display());
         let mut file = OpenOptions::new().create(true).append(true).open(log).with_context(|| cannot("write"))?;
+        // The child inherits the lock with its output, so it lasts as long as anybody works on the run.
+        if let Err(TryLockError::WouldBlock) = file.try_lock() {
+            board.say(&format!("{name}: another command is at it"));
+            return Ok(ControlFlow::Break(Made::Left));
+        }
         writeln!(file, "$ polystep {}", args.join(" "))?;
         let began = file.metadata()?.len();
         let program = std::env::current_exe().context("cannot find this program")?;
