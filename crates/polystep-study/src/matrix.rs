@@ -206,9 +206,9 @@ fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
 }
 
-/// Whether ours is below the paper's number.
+/// Whether ours is below the paper's number, as both are shown, with two decimals.
 pub fn is_lower(cell: &Cell) -> bool {
-    cell.difference().is_some_and(|d| d < 0.0)
+    cell.difference().is_some_and(|d| d < -0.005)
 }
 
 #[cfg(test)]
@@ -270,6 +270,13 @@ mod tests {
         assert_eq!(grid[0], ["trained on", "small_coeff, 1 var", "medium_coeff, 1 var"]);
         assert_eq!(grid[1], ["a: small_coeff, 1 var", "98.00 (95.3)", "30.00 ↓ (33.4)"]);
         assert_eq!(grid[2], ["b: medium_coeff, 1 var", "–", "97.00 (93.6)"]);
+
+        let mut matrix = Matrix::of(&[("a", Some(&small))]).unwrap();
+        let cell = matrix.rows[0].entries[1].as_mut().unwrap().full_proof.as_mut().unwrap();
+        cell.ours = Some(33.396);
+        assert!(!is_lower(cell), "33.40 is not below 33.4");
+        cell.ours = Some(33.394);
+        assert!(is_lower(cell));
     }
 
     #[test]

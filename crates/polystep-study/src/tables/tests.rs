@@ -98,3 +98,16 @@ fn the_papers_recipe_has_the_papers_number_of_examples() {
     assert_eq!(examples("curriculum-var1coarse", 1, Recipe::Paper, false).as_deref(), Some("train.examples=2800000"));
     assert_eq!(examples("var1coarsefull", 9, Recipe::Fast, false), None);
 }
+
+/// Row 9 of var1coarsefull: precision 99.98, which the paper has rounded, F1 0.97, and a number of examples.
+#[test]
+fn lower_is_what_is_shown_lower() {
+    let row = row("var1coarsefull", 9);
+    let lower = |name: &str, ours: f64| {
+        let column = Table::named("var1coarsefull").unwrap().columns().find(|c| c.name == name).unwrap();
+        ViewCell::new(column, &row, Some(ours), None).lower
+    };
+    assert!(!lower("precision", 99.976) && lower("precision", 99.974) && !lower("precision", 100.0));
+    assert!(!lower("f1", 0.9696) && lower("f1", 0.9694));
+    assert!(!lower("train_examples", 1.0), "fewer examples are not worse");
+}

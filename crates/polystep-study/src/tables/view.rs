@@ -187,9 +187,10 @@ impl ViewCell {
     pub fn new(column: Column, row: &Row, ours: Option<f64>, interval: Option<(f64, f64)>) -> ViewCell {
         let paper = row.text(column.name).filter(|text| text.parse::<f64>().is_ok());
         let more_is_better = column.unit != Unit::Count && !column.name.starts_with("err_");
-        // A paper's number is compared as it is printed, whatever it was rounded from.
-        let lower = match (ours, row.value(column.name)) {
-            (Some(ours), Some(paper)) => more_is_better && ours < paper - 1e-9,
+        // As ours is shown: 99.976 beside 99.98 is no lower, for the paper's is rounded too.
+        let shown = ours.and_then(|v| number(v, column.unit).parse::<f64>().ok());
+        let lower = match (shown, row.value(column.name)) {
+            (Some(shown), Some(paper)) => more_is_better && shown < paper,
             _ => false,
         };
         ViewCell { column: column.name, ours, interval, paper, lower, on_the_way: None }
