@@ -129,6 +129,11 @@ fn a_signal_saves_first_and_exits_130() {
 #[test]
 fn what_is_wrong_is_one_sentence_with_its_place() {
     let bench = Bench::new();
+    let short = bench.refused(&["tiny.toml", "--out", "short", "--set", "model.max_positions=8"]);
+    assert!(
+        short.contains("model.max_positions = 8 is too short: no example of the task has so few tokens"),
+        "{short}"
+    );
     std::fs::write(bench.path("wrong.toml"), "[model]\nlayer = 6\n").unwrap();
     let said = bench.refused(&["wrong.toml"]);
     assert!(said.starts_with("error: wrong.toml, line 2: unknown field `layer`"), "{said}");

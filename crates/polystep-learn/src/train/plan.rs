@@ -10,7 +10,7 @@ use polystep_engine::{Limits, Program};
 use super::evaluate::{EvalSet, EvalStep};
 use crate::LearnError;
 use crate::checkpoint::State;
-use crate::config::RunConfig;
+use crate::config::{ConfigError, RunConfig};
 use crate::curriculum::{Course, Curriculum, Lessons, Syllabus};
 use crate::feed::{Background, Feed, Proofs, Source};
 use crate::model::{Layout, ModelConfig, evaluation_program, training_program};
@@ -57,11 +57,11 @@ impl Plan {
         let source = Proofs::mixed(&tasks, config.data.seed, model.max_positions)?;
         let each = config.train.valid_proofs.div_ceil(tasks.len() as u64);
         let valid = fixed_sets(&tasks, Purpose::Valid, each).map_err(data)?;
-        let mut limits = limits(&tasks, &config).map_err(data)?;
+        let mut limits = limits(&tasks, &config)?;
         let mut curriculum = None;
         if let Some((graph, settings, tasks)) = config.curriculum()? {
             for task in &tasks {
-                limits = larger(limits, self::limits(std::slice::from_ref(task), &config).map_err(data)?);
+                limits = larger(limits, self::limits(std::slice::from_ref(task), &config)?);
             }
             let syllabus = Syllabus::new(graph, settings, config.train.batch, config.data.seed);
             curriculum = Some(Curriculum::new(syllabus, &source, &tasks));
@@ -139,16 +139,23 @@ fn larger(a: Limits, b: Limits) -> Limits {
 }
 
 /// Memory for batches of `train.batch` examples: their mean number of tokens, eight standard deviations and one longest
-/// example. A function of the configuration alone, since it decides (about never) where a batch ends.
-fn limits(tasks: &[Task], config: &RunConfig) -> Result<Limits, SpaceError> {
+/// example. A function of the configuration alone, since it decides (about never) where a batch ends. Refused if none of the
+/// measured examples is short enough to be learned.
+fn limits(tasks: &[Task], config: &RunConfig) -> Result<Limits, LearnError> {
     let mut examples = Examples::default();
     for task in tasks {
-        let mut sampler = Sampler::new(task, config.data.seed, Purpose::Train)?;
+        let sampler = Sampler::new(task, config.data.seed, Purpose::Train);
+        let mut sampler = sampler.map_err(|e| LearnError::Data(e.to_string()))?;
         for proof in 0..MEASURED.div_ceil(tasks.len() as u64) {
             sampler.write_examples(proof, None, &mut examples);
         }
     }
     let (longest, batch) = (config.model.max_positions, config.train.batch);
+    if (0..examples.len()).all(|i| examples.src(i).len().max(examples.tgt(i).len()) >= longest) {
+        return Err(LearnError::Config(ConfigError::new(format!(
+            "model.max_positions = {longest} is too short: no example of the task has so few tokens"
+        ))));
+    }
     let tokens = |length: &dyn Fn(usize) -> usize| {
         let lengths: Vec<f64> =
             (0..examples.len()).map(|i| length(i) + 1).filter(|&n| n <= longest).map(|n| n as f64).collect();
