@@ -54,7 +54,7 @@ pub struct Cli {
 
 #[derive(Subcommand, Debug)]
 enum Command {
-    /// See what polystep does, in under a minute
+    /// See all that polystep does, in under five minutes
     Quickstart(quickstart::Args),
     /// Sample polynomials and write their proofs, as JSONL or Parquet
     Generate(generate::Args),
