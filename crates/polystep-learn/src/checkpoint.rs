@@ -119,11 +119,16 @@ pub struct Checkpoints {
 }
 
 impl Checkpoints {
-    /// The folder under a run's folder, made if it is not there.
+    /// The folder under a run's folder, made if it is not there. What a killed run had not finished writing is removed: no
+    /// other process trains into it now.
     pub fn open(run: &Path) -> Result<Self, LearnError> {
         let folder = run.join("checkpoints");
         std::fs::create_dir_all(&folder).map_err(|e| LearnError::file("cannot make", &folder, e))?;
-        Ok(Checkpoints { folder })
+        let all = Checkpoints { folder };
+        for name in all.names()?.iter().filter(|name| name.ends_with(".tmp")) {
+            all.remove(&all.folder.join(name))?;
+        }
+        Ok(all)
     }
 
     /// Where the checkpoint of a step lies.
@@ -176,21 +181,28 @@ impl Checkpoints {
         Ok(())
     }
 
+    /// Removes best weights newer than the checkpoint of a step: a run that goes on from there may find others, and must not
+    /// take these for its own.
+    pub fn forget_after(&self, step: u64) -> Result<(), LearnError> {
+        self.list("best-")?.iter().filter(|&&best| best > step).try_for_each(|&best| self.remove(&self.best_path(best)))
+    }
+
     fn remove(&self, path: &Path) -> Result<(), LearnError> {
         std::fs::remove_file(path).map_err(|e| LearnError::file("cannot remove", path, e))
     }
 
+    /// Steps of the files whose names begin so, ascending.
     fn list(&self, prefix: &str) -> Result<Vec<u64>, LearnError> {
-        let failed = |e| LearnError::file("cannot read", &self.folder, e);
-        let mut steps = Vec::new();
-        for entry in std::fs::read_dir(&self.folder).map_err(failed)? {
-            let name = entry.map_err(failed)?.file_name();
-            let name = name.to_string_lossy();
-            let number = name.strip_prefix(prefix).and_then(|n| n.strip_suffix(".safetensors"));
-            steps.extend(number.and_then(|n| n.parse::<u64>().ok()));
-        }
+        let step = |name: &String| name.strip_prefix(prefix)?.strip_suffix(".safetensors")?.parse().ok();
+        let mut steps: Vec<u64> = self.names()?.iter().filter_map(step).collect();
         steps.sort_unstable();
         Ok(steps)
+    }
+
+    fn names(&self) -> Result<Vec<String>, LearnError> {
+        let name = |entry: std::io::Result<std::fs::DirEntry>| Ok(entry?.file_name().to_string_lossy().into_owned());
+        let names = std::fs::read_dir(&self.folder).and_then(|entries| entries.map(name).collect());
+        names.map_err(|e| LearnError::file("cannot read", &self.folder, e))
     }
 }
 
@@ -269,5 +281,20 @@ mod tests {
         all.tidy().unwrap();
         assert_eq!(all.steps().unwrap(), [30, 40]);
         assert_eq!(all.list("best-").unwrap(), [15, 38]);
+    }
+
+    #[test]
+    fn halves_of_files_and_weights_of_a_future_that_is_undone_are_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let all = Checkpoints::open(folder.path()).unwrap();
+        checkpoint(20).save(&all.path(20)).unwrap();
+        for best in [15, 25] {
+            std::fs::write(all.best_path(best), b"").unwrap();
+        }
+        std::fs::write(all.path(30).with_extension("tmp"), b"half").unwrap();
+        let all = Checkpoints::open(folder.path()).unwrap();
+        all.forget_after(20).unwrap();
+        assert_eq!(all.list("best-").unwrap(), [15]);
+        assert_eq!(all.names().unwrap().len(), 2);
     }
 }

@@ -47,18 +47,16 @@ pub enum LearnError {
     /// A folder that cannot be resumed, or that holds a run already.
     #[error("{0}")]
     Folder(String),
-    /// A loss or gradient that is not a number.
-    #[error(
-        "the {what} of step {step} is {value}, so the run stops; {kept}. A smaller train.lr or train.clip may help"
-    )]
+    /// A loss, gradient or weight that is not a number.
+    #[error("{what} of step {step} is {value}, so the run stops; {kept}. A smaller train.lr or train.clip may help")]
     NonFinite {
-        /// Loss or gradient norm.
+        /// "the loss" or the like.
         what: &'static str,
         /// The step.
         step: u64,
         /// NaN or infinity.
         value: f32,
-        /// Which checkpoint is left.
+        /// What is left of the run.
         kept: String,
     },
     /// The data cannot be made.

@@ -3,7 +3,7 @@
 //! A run may be killed between any two instructions, so no other way of writing a checkpoint or a weight file is used here.
 //! For the same reason a folder is kept for one process by a lock of the system, which ends with it, and not by a file.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -16,24 +16,23 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), LearnError> {
 
 /// Writes the parts one after the other under `path`, or nothing.
 pub fn write_parts(path: &Path, parts: &[&[u8]]) -> Result<(), LearnError> {
+    let temporary = path.with_extension("tmp");
     let write = || -> io::Result<()> {
-        let temporary = path.with_extension("tmp");
-        let mut file = OpenOptions::new().write(true).create(true).truncate(true).open(&temporary)?;
-        let written = parts.iter().try_for_each(|part| file.write_all(part)).and_then(|()| file.sync_all());
-        drop(file);
-        if let Err(error) = written {
-            // A full disk must not keep the half of a file on top of it.
-            let _ = fs::remove_file(&temporary);
-            return Err(error);
-        }
-        fs::rename(&temporary, path)?;
-        sync_folder(path.parent().unwrap_or(Path::new(".")))
+        let mut file = File::create(&temporary)?;
+        parts.iter().try_for_each(|part| file.write_all(part))?;
+        file.sync_all()?;
+        fs::rename(&temporary, path)
     };
-    write().map_err(|source| LearnError::file("cannot write", path, source))
+    let written = write().inspect_err(|_| {
+        // A full disk must not keep the half of a file on top of it.
+        let _ = fs::remove_file(&temporary);
+    });
+    let written = written.and_then(|()| sync_folder(path.parent().unwrap_or(Path::new("."))));
+    written.map_err(|source| LearnError::file("cannot write", path, source))
 }
 
 /// Makes renames and removals in a folder last.
-pub fn sync_folder(folder: &Path) -> io::Result<()> {
+fn sync_folder(folder: &Path) -> io::Result<()> {
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     File::open(folder)?.sync_all()
 }
@@ -71,6 +70,15 @@ mod tests {
         write_whole(&path, b"old").unwrap();
         write_parts(&path, &[b"ne", b"w"]).unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"new");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_cannot_get_its_name_is_not_left_under_another() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.bin");
+        fs::create_dir(&path).unwrap();
+        assert!(write_whole(&path, b"x").unwrap_err().to_string().starts_with("cannot write "));
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 

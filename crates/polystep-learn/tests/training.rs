@@ -8,7 +8,7 @@ use polystep_learn::LearnError;
 use polystep_learn::checkpoint::{Checkpoint, Checkpoints};
 use polystep_learn::config::RunConfig;
 use polystep_learn::log::{Event, Line, Observer, TrainLine, read_metrics};
-use polystep_learn::train::{Outcome, Plan, RunFolder, TestReport, Trainer};
+use polystep_learn::train::{EvalSet, EvalStep, Outcome, Plan, RunFolder, TestReport, Trainer};
 use polystep_learn::weights::load_weights;
 
 const TINY: &str = r#"
@@ -109,12 +109,16 @@ fn a_resumed_run_repeats_an_unbroken_one_bit_for_bit() {
         text
     })
     .unwrap();
+    // As are the best weights that it had found by then: these need not be those that are found again.
+    let checkpoints = Checkpoints::open(&broken).unwrap();
+    std::fs::write(checkpoints.best_path(20), b"of a future that is undone").unwrap();
     let resumed = finish(&plan, &broken);
     let [mut a, mut b] = [checkpoint(&plan, &whole), checkpoint(&plan, &broken)];
     assert_eq!((a.state.step, a.state.examples), (30, 240));
     a.state.seconds = 0.0;
     b.state.seconds = 0.0;
     assert_eq!(a, b);
+    load_weights(&checkpoints.best_path(b.state.best.unwrap().step), &plan.layout).unwrap();
     assert_eq!(timeless(&whole), timeless(&broken));
     assert_eq!(
         load_weights(&whole.join("model.safetensors"), &plan.layout).unwrap(),
@@ -274,6 +278,46 @@ fn a_loss_that_is_not_a_number_stops_the_run_and_keeps_the_last_good_checkpoint(
     assert!(*step > 5 && kept.contains("step-000000005.safetensors"), "{error}");
     assert_eq!(checkpoint(&good, &path).state.step, 5);
     assert!(!path.join("metrics.json").exists());
+}
+
+/// The best weights may be newer than the last checkpoint: they are written, and named, before the run stops. A validation
+/// whose loss is not a number is no line of the log.
+#[test]
+fn the_best_weights_survive_a_loss_that_is_not_a_number() {
+    for (valid_every, wanted) in [("40", "the loss"), ("8", "the validation loss")] {
+        let folders = tempfile::tempdir().unwrap();
+        let path = folders.path().join("run");
+        let good = plan(&[("train.checkpoint_steps", "5"), ("train.valid_every", "0")]);
+        stop_at(&good, &path, 5);
+        // It begins with a validation, and its first step ruins the weights.
+        let bad = plan(&[
+            ("train.lr", "1e38"),
+            ("train.warmup", "0"),
+            ("train.clip", "0"),
+            ("train.select", "best"),
+            ("train.valid_every", valid_every),
+        ]);
+        let error = train(&bad, &path, &mut (), &AtomicBool::new(false)).unwrap_err();
+        let LearnError::NonFinite { what, kept, .. } = &error else { panic!("{error}") };
+        assert!(*what == wanted && kept.ends_with("best-000000005.safetensors holds the best weights"), "{error}");
+        let best = load_weights(&path.join("checkpoints/best-000000005.safetensors"), &bad.layout).unwrap();
+        assert!(best == checkpoint(&good, &path).params);
+        let valid = timeless(&path).into_iter().filter(|line| matches!(line, Line::Valid(_))).count();
+        assert_eq!(valid, 1);
+    }
+}
+
+/// Who finds weights takes the run for a finished one.
+#[test]
+fn a_run_that_dies_in_its_test_has_no_weights_yet() {
+    let folders = tempfile::tempdir().unwrap();
+    let path = folders.path().join("run");
+    let whole = plan(&[("train.steps", "2")]);
+    let nowhere = EvalStep { proof: 7, kind: "facstep".into(), src: vec![4], tgt: vec![4] };
+    let deadly = Plan { test: Some(EvalSet::new(vec![nowhere], 1)), ..plan(&[("train.steps", "2")]) };
+    std::thread::scope(|scope| scope.spawn(|| finish(&deadly, &path)).join().unwrap_err());
+    assert!(!path.join("model.safetensors").exists());
+    assert_eq!(finish(&whole, &path).steps, 2);
 }
 
 #[test]

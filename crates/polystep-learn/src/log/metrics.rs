@@ -141,15 +141,16 @@ impl MetricsFile {
 
 /// Length in bytes of the whole lines up to `step`.
 fn lines_until(mut file: impl BufRead, step: u64) -> std::io::Result<u64> {
-    let (mut keep, mut text) = (0, String::new());
+    let (mut keep, mut text) = (0, Vec::new());
     loop {
         text.clear();
-        let n = file.read_line(&mut text)?;
-        let within = serde_json::from_str::<Line>(&text).is_ok_and(|line| line.step() <= step);
-        if n == 0 || !text.ends_with('\n') || !within {
+        // Bytes: what a lost power supply leaves at the end may be no text.
+        file.read_until(b'\n', &mut text)?;
+        let within = serde_json::from_slice::<Line>(&text).is_ok_and(|line| line.step() <= step);
+        if !text.ends_with(b"\n") || !within {
             return Ok(keep);
         }
-        keep += n as u64;
+        keep += text.len() as u64;
     }
 }
 
@@ -193,8 +194,10 @@ mod tests {
         for step in [10, 20, 30] {
             file.write(&valid(step)).unwrap();
         }
-        // Killed in the middle of a line.
-        file.file.write_all(br#"{"kind":"valid","st"#).unwrap();
+        // Killed in the middle of a line, which ends in no text.
+        file.file.write_all(b"{\"kind\":\"valid\",\"st\xff\0").unwrap();
+        MetricsFile::open(&path, 99).unwrap();
+        assert_eq!(read_metrics(&path).unwrap(), [valid(10), valid(20), valid(30)]);
         let mut file = MetricsFile::open(&path, 20).unwrap();
         file.write(&valid(25)).unwrap();
         assert_eq!(read_metrics(&path).unwrap(), [valid(10), valid(20), valid(25)]);

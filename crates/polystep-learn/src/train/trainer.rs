@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use polystep_core::stream::{Purpose, Streams};
-use polystep_engine::{Executor, Scalars, StepResult};
+use polystep_engine::{Executor, Scalars};
 
 use super::evaluate::EvalSet;
 use super::folder::RunFolder;
@@ -84,6 +84,7 @@ impl<'a> Trainer<'a> {
         let (state, best) = match saved {
             Some(Checkpoint { state, params, first, second }) => {
                 plan.check_resume(&state, &checkpoints.path(state.step))?;
+                checkpoints.forget_after(state.step)?;
                 executor.set_params(&params)?;
                 executor.set_moments(&first, &second)?;
                 let best = match &state.best {
@@ -223,7 +224,11 @@ impl<'a> Trainer<'a> {
         self.state.seconds = self.spent().seconds;
         for result in results {
             let Some(step) = self.pending.pop_front() else { break };
-            self.check_finite(&step, &result)?;
+            for (what, value) in [("the loss", result.loss), ("the gradient norm", result.grad_norm)] {
+                if !value.is_finite() {
+                    return Err(LearnError::NonFinite { what, step: step.step, value, kept: self.kept()? });
+                }
+            }
             self.state.step = step.step;
             self.state.examples = step.examples;
             self.state.window.add(&step, &result);
@@ -254,17 +259,17 @@ impl<'a> Trainer<'a> {
         }
     }
 
-    fn check_finite(&self, step: &Pending, result: &StepResult) -> Result<(), LearnError> {
-        for (what, value) in [("loss", result.loss), ("gradient norm", result.grad_norm)] {
-            if !value.is_finite() {
-                let kept = match self.checkpoints.steps()?.last() {
-                    Some(&last) => format!("{} is the last good checkpoint", self.checkpoints.path(last).display()),
-                    None => "there is no checkpoint yet".into(),
-                };
-                return Err(LearnError::NonFinite { what, step: step.step, value, kept });
-            }
+    /// Saves what is still good of a run that cannot go on, and says what there is.
+    fn kept(&mut self) -> Result<String, LearnError> {
+        self.save_best()?;
+        let mut kept = match self.checkpoints.steps()?.last() {
+            Some(&last) => format!("{} is the last good checkpoint", self.checkpoints.path(last).display()),
+            None => "there is no checkpoint yet".into(),
+        };
+        if let (Some(_), Some(best)) = (&self.best, &self.state.best) {
+            kept += &format!(", {} holds the best weights", self.checkpoints.best_path(best.step).display());
         }
-        Ok(())
+        Ok(kept)
     }
 
     /// Whether this many examples have passed since the last validation.
@@ -284,6 +289,10 @@ impl<'a> Trainer<'a> {
     fn validate(&mut self) -> Result<(), LearnError> {
         let scores = self.plan.valid.score(self.executor, EVALUATION, self.plan.model.max_positions)?;
         let State { step, examples, .. } = self.state;
+        if !scores.loss.is_finite() {
+            let (what, value) = ("the validation loss", scores.loss as f32);
+            return Err(LearnError::NonFinite { what, step, value, kept: self.kept()? });
+        }
         self.state.validated = examples;
         let (full_proof, stepwise) = (scores.full_proof.share, scores.stepwise.share);
         let better = self.state.best.is_none_or(|best| best.beaten_by(&scores));
@@ -331,18 +340,24 @@ impl<'a> Trainer<'a> {
         new && (by_steps || by_time)
     }
 
-    /// Writes a checkpoint; everything enqueued has been collected.
-    fn save(&mut self) -> Result<(), LearnError> {
+    /// Writes the best weights, unless they are on the disk already.
+    fn save_best(&mut self) -> Result<(), LearnError> {
         if let (Some((weights, on_disk @ false)), Some(best)) = (&mut self.best, &self.state.best) {
             save_weights(&self.checkpoints.best_path(best.step), &self.plan.layout, weights, WeightType::F32)?;
             *on_disk = true;
         }
+        Ok(())
+    }
+
+    /// Writes a checkpoint; everything enqueued has been collected.
+    fn save(&mut self) -> Result<(), LearnError> {
+        self.save_best()?;
         let path = self.checkpoints.path(self.state.step);
         let params = self.executor.params()?;
         let (first, second) = self.executor.moments()?;
-        if params.iter().chain(&first).chain(&second).any(|x| !x.is_finite()) {
-            let step = Pending { step: self.state.step, ..self.last.unwrap_or_default() };
-            self.check_finite(&step, &StepResult { loss: f32::NAN, ..StepResult::default() })?;
+        if let Some(&value) = params.iter().chain(&first).chain(&second).find(|x| !x.is_finite()) {
+            let (what, step) = ("a weight or moment", self.state.step);
+            return Err(LearnError::NonFinite { what, step, value, kept: self.kept()? });
         }
         Checkpoint { state: self.state.clone(), params, first, second }.save(&path)?;
         self.checkpoints.tidy()?;
@@ -362,10 +377,10 @@ impl<'a> Trainer<'a> {
             self.executor.set_params(weights)?;
             tested_step = best.step;
         }
-        let weights = self.executor.params()?;
-        save_weights(&self.folder.model(), &plan.layout, &weights, WeightType::F32)?;
         let score = |set: &EvalSet| set.score(self.executor, EVALUATION, plan.model.max_positions);
         let test = plan.test.as_ref().map(score).transpose()?;
+        // Only now: who finds weights takes the run for a finished one.
+        save_weights(&self.folder.model(), &plan.layout, &self.executor.params()?, WeightType::F32)?;
         let Counts { proofs, rejected, skipped } = self.state.counts;
         let report = TestReport {
             version: env!("CARGO_PKG_VERSION").into(),
