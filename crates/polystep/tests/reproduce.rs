@@ -122,7 +122,7 @@ fn a_row_is_trained_evaluated_and_entered_once() {
     assert!(bench.ok("--table var1coarsefull --rows 1 --markdown").contains("| 0.00 ▼ / 95 |"));
 
     // And so do the figures of what was measured.
-    bench.ok("--table var1coarsefull,OODcoeff --eval-only --plots figures/fast");
+    bench.ok("--table var1coarsefull,OODcoeff --show --plots figures/fast");
     let mut figures: Vec<_> =
         bench.path("figures/fast").read_dir().unwrap().map(|entry| entry.unwrap().file_name()).collect();
     figures.sort();
@@ -162,6 +162,31 @@ fn nothing_is_trained_when_only_evaluation_is_asked() {
     assert!(output.status.success(), "{output:?}");
     assert_eq!(bench.text("results/var1error.csv").lines().count(), 2);
     assert_eq!(bench.text(&format!("box/{RUN}/metrics.json")), boxed);
+}
+
+/// Weights and record are both here: the model is asked again, and must say what the record says. The books stay as they are.
+#[test]
+fn a_model_is_tested_again_beside_its_record() {
+    let bench = Bench::new(2);
+    bench.ok("--table var1error --rows 1");
+    let record = bench.path("results/runs").join(RUN).join("metrics.json");
+    let before = std::fs::read_to_string(&record).unwrap();
+    let said = bench.ok("--table var1error --rows 1 --eval-only");
+    let verdict = format!("{RUN}  small_coeff:1  0.00    0.00  0.0 to 65.8  agrees");
+    assert!(said.contains("\nTested again on CPU, 1 thread") && said.contains(&verdict), "{said}");
+    assert!(!bench.ok("--table var1error --rows 1 --show").contains("again"));
+    assert_eq!(std::fs::read_to_string(&record).unwrap(), before);
+
+    let mut numbers: serde_json::Value = serde_json::from_str(&before).unwrap();
+    let exact = &mut numbers["evaluations"][0]["greedy"]["full_proof"]["exact"];
+    (exact["percent"], exact["lo"], exact["hi"]) = (90.0.into(), 80.0.into(), 95.0.into());
+    std::fs::write(&record, numbers.to_string()).unwrap();
+    let output = bench.run("--table var1error --rows 1 --eval-only --json");
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("0.00   90.00  80.0 to 95.0  DIFFERS"), "{said}");
+    assert!(said.contains(&format!("1 of 1 numbers lie outside the interval of their record: {RUN}")), "{said}");
+    serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap();
 }
 
 #[test]
@@ -226,6 +251,17 @@ fn an_interrupted_command_goes_on() {
     assert!(!bench.path("results").exists());
     bench.ok("--table var1error --rows 1");
     assert!(bench.text(&format!("runs/{RUN}/train.log")).contains(", continuing after step "));
+
+    // The ledger is that of a command that nobody stopped, but for the time it took.
+    let whole = Bench::new(400);
+    whole.ok("--table var1error --rows 1");
+    let ledger = |bench: &Bench| {
+        let text = bench.text("results/var1error.csv");
+        let seconds = text.lines().next().unwrap().split(',').position(|name| name == "seconds").unwrap();
+        let line = text.lines().nth(1).unwrap().split(',').enumerate().filter(|(i, _)| *i != seconds);
+        line.map(|(_, cell)| cell.to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(ledger(&bench), ledger(&whole));
     assert_eq!(field(&bench.text("results/var1error.csv"), 1, "train_examples"), "1600");
 }
 

@@ -2,8 +2,9 @@
 //!
 //! In the order of the work: `select` the rows, look up their runs in `plan`s, see what there is of each (`runs`), make the rest
 //! (`work`, at the pace of `pace`), enter it into the `books`, and `show` the tables. Nothing that is done is done again, and a
-//! command that was stopped goes on where it stopped.
+//! command that was stopped goes on where it stopped; only `--eval-only` tests `again` what has been tested.
 
+mod again;
 mod books;
 mod import;
 mod pace;
@@ -19,7 +20,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args as ClapArgs;
 use polystep_study::plots::{self, Figure};
-use polystep_study::tables::{Kind, Recipe, Row, Table, View};
+use polystep_study::tables::{Kind, Need, Recipe, Row, Table, View};
 
 use crate::args::{ThreadArgs, deadline};
 use crate::device::Device;
@@ -39,8 +40,9 @@ Examples:
   polystep reproduce --table OODcoeff --dry-run
   polystep reproduce --all --minutes 60
   polystep reproduce --table var1combo --recipe paper --seeds 3
-  polystep reproduce --all --eval-only --markdown
-  polystep reproduce --all --eval-only --plots docs/plots
+  polystep reproduce --table var1coarse --eval-only
+  polystep reproduce --all --show --markdown
+  polystep reproduce --all --show --plots docs/plots
 
 Weights and checkpoints go to runs/NAME, the record of a finished run to results/runs/NAME,
 the ledger of a table to results/TABLE.csv (recipe paper: results/paper/TABLE.csv).
@@ -68,11 +70,14 @@ pub struct Args {
     /// Show the runs that would be made, in order, and do nothing
     #[arg(long)]
     dry_run: bool,
-    /// Train nothing: evaluate weights that are there, and make the ledgers from the records
+    /// Train nothing: test the models that are here, those in the box too, and compare with their records
     #[arg(long)]
     eval_only: bool,
+    /// Compute nothing: make the tables and ledgers from the records
+    #[arg(long, conflicts_with_all = ["eval_only", "list", "dry_run"])]
+    show: bool,
     /// Search the hyper-parameters of tuned rows (reproduce/search.toml) instead of taking the paper's
-    #[arg(long, conflicts_with = "eval_only")]
+    #[arg(long, conflicts_with_all = ["eval_only", "show"])]
     search: bool,
     /// fast: the best we can do in the budget; paper: the paper's own, with its number of examples
     #[arg(long, default_value_t = Recipe::Fast)]
@@ -151,12 +156,14 @@ pub fn run(args: Args) -> Result<()> {
     };
     let mut open = Vec::new();
     for job in jobs {
-        if folders.state(&job, &books.records)? != State::Done {
+        if !args.show && folders.state(&job, &books.records)? != State::Done {
             open.push(job);
         }
     }
+    let fresh: Vec<String> = open.iter().map(|job| job.name.clone()).collect();
     let summary = workshop.work(open, &mut books)?;
-    for (table, rows) in tables.iter().filter(|(table, _)| table.kind() == Kind::Sizes && !args.eval_only) {
+    let train = !args.eval_only && !args.show;
+    for (table, rows) in tables.iter().filter(|(table, _)| table.kind() == Kind::Sizes && train) {
         let draws = plans.named(table.name)?.1.draws()?;
         sizes::make(&books, table, rows, draws, &args.threads, deadline)?;
     }
@@ -166,6 +173,16 @@ pub fn run(args: Args) -> Result<()> {
     if let Some(folder) = &args.plots {
         args.draw(folder, &tables, &views, &books)?;
     }
+    let mut answers = Vec::new();
+    if args.eval_only {
+        let needs: Vec<Need> = needs(&tables, args.recipe, args.seeds).map(|(_, need)| need).collect();
+        let mut tests = again::tests(&needs, &folders, &books.records)?;
+        tests.retain(|test| !fresh.contains(&test.name));
+        if tests.is_empty() {
+            note("no model of these rows is here to be tested again");
+        }
+        answers = workshop.again(&tests, &books.records)?;
+    }
     if !summary.left.is_empty() {
         let why =
             if args.eval_only { "have no weights here to evaluate" } else { "are left; the same command goes on" };
@@ -174,7 +191,7 @@ pub fn run(args: Args) -> Result<()> {
         note(&format!("{} run(s) {why}: {}{more}", summary.left.len(), some.join(", ")));
     }
     match summary.failed.as_slice() {
-        [] => Ok(()),
+        [] => again::report(&answers, pace.device(), args.json),
         failed => Err(Failure::Runtime(anyhow::anyhow!("{} run(s) failed: {}", failed.len(), failed.join(", ")))),
     }
 }
@@ -242,15 +259,19 @@ impl Args {
     }
 }
 
+/// What some rows need, seed by seed.
+fn needs(tables: &[(&Table, Vec<&Row>)], recipe: Recipe, seeds: u64) -> impl Iterator<Item = (u64, Need)> {
+    let rows = tables.iter().flat_map(|(_, rows)| rows.iter().copied());
+    (1..=seeds).flat_map(move |seed| rows.clone().flat_map(move |row| row.needs(recipe, seed)).map(move |n| (seed, n)))
+}
+
 /// The runs that some rows need, each once, in the order of their owners' tables: step-wise models first, then one-shot ones; a
 /// later seed after all of an earlier one.
 fn jobs(plans: &Plans, tables: &[(&Table, Vec<&Row>)], recipe: Recipe, seeds: u64) -> Vec<Job> {
     let mut wanted = Vec::new();
-    for seed in 1..=seeds {
-        for need in tables.iter().flat_map(|(_, rows)| rows.iter().flat_map(|row| row.needs(recipe, seed))) {
-            let owner = plans.owner(&need.experiment).map(|(place, _)| place);
-            wanted.push((seed, owner, need.endpoint, need.experiment));
-        }
+    for (seed, need) in needs(tables, recipe, seeds) {
+        let owner = plans.owner(&need.experiment).map(|(place, _)| place);
+        wanted.push((seed, owner, need.endpoint, need.experiment));
     }
     wanted.sort_by_key(|(seed, owner, endpoint, _)| (*seed, *owner, *endpoint));
     let mut jobs: Vec<Job> = Vec::new();

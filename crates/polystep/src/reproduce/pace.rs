@@ -42,6 +42,11 @@ impl Pace {
         Pace { device, factor: ratios.into_iter().reduce(f64::min), jobs }
     }
 
+    /// The device's name.
+    pub fn device(&self) -> &str {
+        &self.device
+    }
+
     /// Seconds that are left of a run, others beside it.
     pub fn left(&self, plans: &Plans, experiment: &Experiment, state: State) -> f64 {
         match state {

@@ -94,17 +94,20 @@ impl Folders {
             return Ok(State::Done);
         }
         let run = self.run(&job.name);
-        let has = |folder: &Path, files: &[&str]| files.iter().all(|file| folder.join(file).exists());
-        let trained = ["config.toml", "model.safetensors", "metrics.json"];
-        if has(&run, &trained) {
+        if is_trained(&run) {
             Record::read(&run).map_err(bad_input)?;
             return Ok(State::Evaluate);
         }
         Ok(match () {
-            () if has(&run, &["config.toml"]) => State::Resume,
-            () if self.boxed(&job.name).is_some_and(|folder| has(&folder, &trained)) => State::Evaluate,
+            () if run.join("config.toml").exists() => State::Resume,
+            () if self.weights(&job.name).is_some() => State::Evaluate,
             () => State::Train,
         })
+    }
+
+    /// The folder that holds the weights of a finished run, if one is here.
+    pub fn weights(&self, name: &str) -> Option<PathBuf> {
+        [Some(self.run(name)), self.boxed(name)].into_iter().flatten().find(|folder| is_trained(folder))
     }
 
     /// Makes sure that the weights of a run lie in its folder, from where they are evaluated; a boxed model is copied, so that
@@ -121,4 +124,9 @@ impl Folders {
         }
         Ok(())
     }
+}
+
+/// Whether a run's folder holds a finished model.
+fn is_trained(folder: &Path) -> bool {
+    ["config.toml", "model.safetensors", "metrics.json"].iter().all(|file| folder.join(file).exists())
 }

@@ -68,9 +68,13 @@ pub struct Summary {
     pub failed: Vec<String>,
 }
 
-enum Made {
+/// What became of one child's work.
+pub enum Made {
+    /// All of it is done.
     Finished,
+    /// It was stopped, or time was too short.
     Left,
+    /// It failed, for this reason.
     Failed(String),
 }
 
@@ -127,7 +131,7 @@ impl Workshop<'_> {
         self.folders.unbox(&job.name)?;
         let run = self.folders.run(&job.name);
         for (sets, beam) in self.unevaluated(job, books)? {
-            let command = self.eval_command(job, &sets, beam);
+            let command = self.eval_command(&run, &sets, beam, job.proofs);
             if let ControlFlow::Break(made) = self.child(&job.name, &command, &run.join("eval.log"), board)? {
                 return Ok(made);
             }
@@ -187,14 +191,15 @@ impl Workshop<'_> {
         self.with_device(args)
     }
 
-    fn eval_command(&self, job: &Job, sets: &[TestSet], beam: bool) -> Vec<String> {
+    /// How a run is tested.
+    pub fn eval_command(&self, run: &Path, sets: &[TestSet], beam: bool, proofs: Option<u64>) -> Vec<String> {
         let on: Vec<String> = sets.iter().map(|set| format!("{}:{}", set.config, set.vars)).collect();
-        let mut args: Vec<String> = vec!["eval".into(), self.folders.run(&job.name).display().to_string()];
+        let mut args: Vec<String> = vec!["eval".into(), run.display().to_string()];
         args.extend(["--on".into(), on.join(",")]);
         if !beam {
             args.push("--no-beam".into());
         }
-        if let Some(proofs) = job.proofs {
+        if let Some(proofs) = proofs {
             args.extend(["--proofs".into(), proofs.to_string()]);
         }
         self.with_device(args)
@@ -213,14 +218,15 @@ impl Workshop<'_> {
         args
     }
 
-    fn has_time(&self, seconds: f64) -> bool {
+    /// Whether so many seconds are left.
+    pub fn has_time(&self, seconds: f64) -> bool {
         let stopped = interrupt::check().is_err();
         let enough = |deadline: Instant| Instant::now() + Duration::from_secs_f64(seconds) <= deadline;
         !stopped && self.deadline.is_none_or(enough)
     }
 
     /// Runs this binary with other arguments, its output in a log; breaks off unless it ends well.
-    fn child(&self, name: &str, args: &[String], log: &Path, board: &Board) -> Result<ControlFlow<Made>> {
+    pub fn child(&self, name: &str, args: &[String], log: &Path, board: &Board) -> Result<ControlFlow<Made>> {
         let cannot = |what: &str| format!("cannot {what} {}", log.display());
         let mut file = OpenOptions::new().create(true).append(true).open(log).with_context(|| cannot("write"))?;
         // The child inherits the lock with its output, so it lasts as long as anybody works on the run.
@@ -303,16 +309,18 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Where progress is shown: a live line for each child on a terminal, else lines.
-struct Board {
+pub struct Board {
     lines: Option<MultiProgress>,
 }
 
 impl Board {
-    fn new() -> Board {
+    /// On standard error.
+    pub fn new() -> Board {
         Board { lines: std::io::stderr().is_terminal().then(MultiProgress::new) }
     }
 
-    fn say(&self, line: &str) {
+    /// Says a line, above those that live.
+    pub fn say(&self, line: &str) {
         match &self.lines {
             Some(lines) => drop(lines.println(line)),
             None => note(line),

@@ -1,0 +1,225 @@
+//! `--eval-only`: models whose weights are here are tested again on this device, and set beside their records.
+//!
+//! A row is answered by its own model, from `runs/` or the box; else by a boxed model that has learned the row's space among
+//! others. What is measured again is greedy proofs, which decide a row; the numbers stay outside the books, which hold what the
+//! record's own device said.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use polystep_study::Proportion;
+use polystep_study::paper::Keys;
+use polystep_study::records::{Record, Records};
+use polystep_study::tables::{Experiment, Need, TestSet};
+
+use super::pace::note;
+use super::runs::Folders;
+use super::work::{Board, Made, Workshop};
+use crate::failure::{Failure, Result, bad_input};
+use crate::table::grid;
+use crate::{interrupt, say};
+
+/// The folder beside the runs in which models are tested again.
+const AGAIN: &str = "again";
+
+/// A model that is here, and the sets to test it on.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Test {
+    /// Its name, which is its record's.
+    pub name: String,
+    /// The first that asked for it.
+    experiment: Experiment,
+    weights: PathBuf,
+    sets: Vec<TestSet>,
+}
+
+/// What a model did on one set, here and by its record.
+pub struct Answer {
+    model: String,
+    set: TestSet,
+    here: Proportion,
+    record: Option<Proportion>,
+}
+
+impl Answer {
+    /// Whether the number lies in the interval of the recorded one; nothing to differ from is no difference.
+    fn agrees(&self) -> bool {
+        self.record.is_none_or(|record| (record.lo..=record.hi).contains(&self.here.percent))
+    }
+}
+
+/// The tests that can be made here for what rows need, each model and set once.
+pub fn tests(needs: &[Need], folders: &Folders, records: &Records) -> Result<Vec<Test>> {
+    let boxed = boxed(folders)?;
+    let mut tests: BTreeMap<String, Test> = BTreeMap::new();
+    for Need { experiment, set, .. } in needs {
+        let own = experiment.name();
+        let can = |(_, record): &&(String, Record)| {
+            let home = record.metrics.keys.at_home(&set.config, set.vars).map(|keys| Keys { also: Vec::new(), ..keys });
+            let run = &record.metrics.run;
+            let made_alike = run.recipe == Some(experiment.recipe.to_string()) && run.seed == Some(experiment.seed);
+            made_alike && home.as_ref() == Some(&experiment.keys)
+        };
+        let known = |name: &String| records.get(name).is_some();
+        let name = match folders.weights(&own).is_some() {
+            true => Some(own).filter(known),
+            false => boxed.iter().find(can).map(|(name, _)| name.clone()),
+        };
+        let Some((name, weights)) = name.and_then(|name| Some((name.clone(), folders.weights(&name)?))) else {
+            continue;
+        };
+        let test = tests.entry(name.clone()).or_insert_with(|| Test {
+            name,
+            experiment: experiment.clone(),
+            weights,
+            sets: Vec::new(),
+        });
+        if test.sets.iter().all(|other| (&other.config, other.vars) != (&set.config, set.vars)) {
+            test.sets.push(TestSet { beam: false, ..set.clone() });
+        }
+    }
+    Ok(tests.into_values().collect())
+}
+
+/// The models in the box, by name.
+fn boxed(folders: &Folders) -> Result<Vec<(String, Record)>> {
+    let Some(models) = &folders.models else { return Ok(Vec::new()) };
+    let records = Records::read(models).map_err(bad_input)?;
+    Ok(records.iter().map(|(name, record)| (name.to_owned(), record.clone())).collect())
+}
+
+impl Workshop<'_> {
+    /// Makes the tests, or as many as there is time for; a model that cannot be tested is an error.
+    pub fn again(&self, tests: &[Test], records: &Records) -> Result<Vec<Answer>> {
+        let board = Board::new();
+        let mut answers = Vec::new();
+        for test in tests {
+            let seconds = self.pace.evaluation(self.plans, &test.experiment) * test.sets.len() as f64;
+            if !self.has_time(seconds) {
+                board.say(&format!("{}: not tested again, time is up", test.name));
+                continue;
+            }
+            let on: Vec<String> = test.sets.iter().map(|set| format!("{}:{}", set.config, set.vars)).collect();
+            let run = self.folders.runs.join(AGAIN).join(&test.name);
+            prepare(&test.weights, &run)?;
+            board.say(&format!("{}: tested again on {}", test.name, on.join(", ")));
+            let command = self.eval_command(&run, &test.sets, false, self.proofs(records, test));
+            match self.child(&test.name, &command, &run.join("eval.log"), &board)? {
+                ControlFlow::Continue(()) => {}
+                ControlFlow::Break(Made::Failed(why)) => {
+                    return Err(Failure::Runtime(anyhow::anyhow!("{}: {why}", test.name)));
+                }
+                ControlFlow::Break(_) => interrupt::check()?,
+            }
+            let measured = Record::read(&run).map_err(bad_input)?;
+            for set in &test.sets {
+                let exact = |record: &Record| Some(record.evaluation(set)?.greedy.as_ref()?.full_proof.exact);
+                let Some(here) = measured.as_ref().and_then(exact) else { continue };
+                let record = records.get(&test.name).and_then(exact);
+                answers.push(Answer { model: test.name.clone(), set: set.clone(), here, record });
+            }
+        }
+        Ok(answers)
+    }
+
+    /// As many proofs as the record has, so that the two can be compared.
+    fn proofs(&self, records: &Records, test: &Test) -> Option<u64> {
+        let evaluation = |set| records.get(&test.name)?.evaluation(set)?.greedy.as_ref();
+        test.sets.iter().filter_map(evaluation).map(|greedy| greedy.full_proof.exact.of).min()
+    }
+}
+
+/// A folder with the weights and nothing that was measured before.
+fn prepare(weights: &Path, run: &Path) -> Result<()> {
+    fs::create_dir_all(run).with_context(|| format!("cannot make {}", run.display()))?;
+    let old = run.join("metrics.json");
+    if old.exists() {
+        fs::remove_file(&old).with_context(|| format!("cannot remove {}", old.display()))?;
+    }
+    for file in ["model.safetensors", "config.toml"] {
+        let from = weights.join(file);
+        fs::copy(&from, run.join(file)).with_context(|| format!("cannot copy {}", from.display()))?;
+    }
+    Ok(())
+}
+
+/// Says what came out, beside JSON on standard error; an answer outside its record's interval is a failure.
+pub fn report(answers: &[Answer], device: &str, json: bool) -> Result<()> {
+    if answers.is_empty() {
+        return Ok(());
+    }
+    let header = ["model", "tested on", "here", "record", "95 %", ""].map(str::to_owned);
+    let rows = answers.iter().map(|answer| {
+        let record = |text: fn(Proportion) -> String| answer.record.map_or("—".into(), text);
+        let verdict = match answer.record {
+            None => "no record",
+            Some(_) if answer.agrees() => "agrees",
+            Some(_) => "DIFFERS",
+        };
+        vec![
+            answer.model.clone(),
+            format!("{}:{}", answer.set.config, answer.set.vars),
+            format!("{:.2}", answer.here.percent),
+            record(|p| format!("{:.2}", p.percent)),
+            record(|p| format!("{:.1} to {:.1}", p.lo, p.hi)),
+            verdict.into(),
+        ]
+    });
+    let text = format!(
+        "Tested again on {device}, full proofs in percent, beside the record:\n{}",
+        grid(2, header.into(), rows)
+    );
+    match json {
+        true => note(&text),
+        false => say!("\n{text}")?,
+    }
+    let differ: Vec<&str> = answers.iter().filter(|a| !a.agrees()).map(|a| a.model.as_str()).collect();
+    match differ.as_slice() {
+        [] => Ok(()),
+        differ => Err(Failure::Runtime(anyhow::anyhow!(
+            "{} of {} numbers lie outside the interval of their record: {}",
+            differ.len(),
+            answers.len(),
+            differ.join(", ")
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use polystep_study::tables::{Recipe, Table};
+
+    /// A row's own model comes first; one that learned several spaces answers for those that have none, in its own format only.
+    #[test]
+    fn the_box_answers_for_the_rows_it_can() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let folders = Folders { runs: "none".into(), results: root.join("results"), models: Some(root.join("models")) };
+        let records = Records::read(&folders.records()).expect("the records are whole");
+        let found = |table: &str, recipe| -> Vec<(String, Vec<String>)> {
+            let table = Table::named(table).expect("a table");
+            let needs: Vec<Need> = table.needs(recipe, 1).into_iter().map(|(_, need)| need).collect();
+            let tests = super::tests(&needs, &folders, &records).expect("the box is whole");
+            let sets = |test: &Test| test.sets.iter().map(|set| format!("{}:{}", set.config, set.vars)).collect();
+            tests.iter().map(|test| (test.name.clone(), sets(test))).collect()
+        };
+        let test = |name: &str, sets: &[&str]| (name.to_owned(), sets.iter().map(|set| set.to_string()).collect());
+        assert_eq!(found("var1coarse", Recipe::Fast), [test("all-spaces", &["medium_degree:1"])]);
+        assert_eq!(
+            found("var1coarsefull", Recipe::Fast),
+            [
+                test("all-spaces", &["small_coeff:1", "medium_coeff:1", "medium_degree:1", "medium_terms:1"]),
+                test("large_coeff-1-coarse-infix", &["large_coeff:1"]),
+                test("no_backtrack-1-coarse-infix", &["no_backtrack:1"]),
+            ]
+        );
+        assert_eq!(
+            found("var1combo", Recipe::Fast),
+            [test("large_coeff-1-coarse-infix-calculator", &["large_coeff:1"])]
+        );
+        assert!(found("var1coarsefull", Recipe::Paper).is_empty() && found("colide", Recipe::Fast).is_empty());
+    }
+}
