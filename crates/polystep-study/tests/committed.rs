@@ -1,0 +1,102 @@
+//! What the repository says of itself: ledgers are those of the records, and the tables of the documents those of the ledgers.
+
+use std::path::{Path, PathBuf};
+
+use polystep_study::Keys;
+use polystep_study::ledger::Ledger;
+use polystep_study::paper::lookup;
+use polystep_study::records::Records;
+use polystep_study::tables::{Experiment, Kind, Recipe, Table, TestSet};
+
+const CONFIGS: [&str; 6] =
+    ["small_coeff", "medium_coeff", "large_coeff", "no_backtrack", "medium_degree", "medium_terms"];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn records() -> Records {
+    Records::read(&root().join("results/runs")).unwrap()
+}
+
+fn keys(config: &str, vars: u32, setting: &str, granularity: &str, notation: &str) -> Keys {
+    let [config, setting, granularity, notation] = [config, setting, granularity, notation].map(str::to_owned);
+    Keys { vars, config, setting, granularity, notation, ..Keys::default() }
+}
+
+/// Full proofs of a run on a space, in percent.
+fn measured(records: &Records, run: &str, config: &str, vars: u32) -> Option<f64> {
+    let set = TestSet { config: config.into(), vars, beam: false };
+    Some(records.get(run)?.evaluation(&set)?.greedy.as_ref()?.full_proof.exact.percent)
+}
+
+/// The paper's number of full proofs in a row.
+fn printed(keys: &Keys) -> f64 {
+    let column = if keys.setting == "endpoint" { "endpoint_acc" } else { "full_proof_acc" };
+    lookup(keys).iter().find(|p| p.column == column).unwrap_or_else(|| panic!("{keys:?}")).text.parse().unwrap()
+}
+
+/// The cells of the first line of a document that begins so; marks of emphasis are left out.
+fn cells(document: &str, begin: &str) -> Vec<String> {
+    let text = std::fs::read_to_string(root().join(document)).unwrap();
+    let line = text.lines().find(|line| line.starts_with(begin)).unwrap_or_else(|| panic!("{document}: {begin}"));
+    line[begin.len()..].trim_matches(['|', ' ']).split('|').map(|cell| cell.trim().replace("**", "")).collect()
+}
+
+#[test]
+fn ledgers_are_those_of_the_records() {
+    let records = records();
+    for table in Table::all().into_iter().filter(|table| table.kind() != Kind::Sizes) {
+        for (recipe, folder) in [(Recipe::Fast, "results"), (Recipe::Paper, "results/paper")] {
+            let made = Ledger::of(&table, recipe, &records);
+            let path = root().join(folder).join(format!("{}.csv", table.name));
+            match Ledger::read(&path, &table).unwrap() {
+                Some(read) => assert_eq!(read, made, "{}: run polystep reproduce --all --show", path.display()),
+                None => {
+                    assert!(made.lines.is_empty(), "{} is missing: run polystep reproduce --all --show", path.display())
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_results_page_has_the_ledgers_numbers() {
+    let records = records();
+    let formats = [("plain", "coarse", "infix"), ("plain", "fine", "infix"), ("plain", "coarse", "prefix")];
+    let others = [("plain", "fine", "prefix"), ("endpoint", "", "infix"), ("endpoint", "", "prefix")];
+    for config in CONFIGS {
+        let said = cells("docs/results.md", &format!("| {config} |"));
+        let expected = formats.iter().chain(&others).map(|(setting, granularity, notation)| {
+            let keys = keys(config, 1, setting, granularity, notation);
+            let run = Experiment::new(keys.clone(), Recipe::Fast, 1).name();
+            let ours = measured(&records, &run, config, 1).map_or("missing".into(), |ours| format!("{ours:.1}"));
+            format!("{ours} {:.1}", printed(&keys))
+        });
+        assert_eq!(said, expected.collect::<Vec<_>>(), "{config}");
+    }
+}
+
+#[test]
+fn the_model_of_all_spaces_does_what_is_said_of_it() {
+    let records = records();
+    for (vars, paper, documents) in [
+        (
+            1,
+            "| 1 variable, paper |",
+            [("README.md", "| 1 variable, one model for all |"), ("docs/results.md", "| 1 variable, one model |")],
+        ),
+        (
+            2,
+            "| 2 variables, paper |",
+            [("README.md", "| 2 variables, the same model |"), ("docs/results.md", "| 2 variables, one model |")],
+        ),
+    ] {
+        let ours = CONFIGS.map(|config| format!("{:.1}", measured(&records, "all-spaces", config, vars).unwrap()));
+        let theirs = CONFIGS.map(|config| format!("{:.1}", printed(&keys(config, vars, "plain", "coarse", "infix"))));
+        for (document, line) in documents {
+            assert_eq!(cells(document, line), ours, "{document}");
+            assert_eq!(cells(document, paper), theirs, "{document}");
+        }
+    }
+}
