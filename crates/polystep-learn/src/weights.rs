@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use half::bf16;
+use safetensors::tensor::TensorView;
 
 use crate::LearnError;
-use crate::model::Layout;
+use crate::model::{Layout, NamedParam};
 use crate::tensors::{Metadata, Tensor, TensorFile, floats, save};
 
 /// How weights are written.
@@ -46,36 +47,40 @@ pub fn save_weights(path: &Path, layout: &Layout, flat: &[f32], dtype: WeightTyp
 }
 
 /// Reads the weights of a model into its flat buffer. Tensors that the model does not have are refused, but for
-/// `final_logits_bias`, which Hugging Face writes and which is zero.
+/// `final_logits_bias`, which Hugging Face writes: ours is zero, so it must be.
 pub fn load_weights(path: &Path, layout: &Layout) -> Result<Vec<f32>, LearnError> {
     let file = TensorFile::read(path, false)?;
     let tensors = file.tensors();
     let mismatch = |why: String| LearnError::Mismatch { path: path.to_path_buf(), why };
-    let mut flat = vec![0.0; layout.len()];
-    for named in layout.names() {
-        let t = tensors.tensor(&named.name).map_err(|_| mismatch(format!("it has no tensor {}", named.name)))?;
-        if t.shape() != named.shape {
-            return Err(mismatch(format!(
-                "{} has shape {:?} where {:?} was expected",
-                named.name,
-                t.shape(),
-                named.shape
-            )));
-        }
+    let numbers = |name: &str, t: TensorView| {
         let values = floats(t.dtype(), t.data())
-            .ok_or_else(|| mismatch(format!("{} is of type {:?}, not F32 or BF16", named.name, t.dtype())))?;
-        flat[named.offset..][..named.len()].copy_from_slice(&values);
+            .ok_or_else(|| mismatch(format!("{name} is of type {:?}, not F32 or BF16", t.dtype())))?;
+        match values.iter().find(|x| !x.is_finite()) {
+            Some(x) => Err(mismatch(format!("{name} holds a number that is {x}"))),
+            None => Ok(values),
+        }
+    };
+    let mut flat = vec![0.0; layout.len()];
+    for NamedParam { name, offset, shape } in layout.names() {
+        let t = tensors.tensor(name).map_err(|_| mismatch(format!("it has no tensor {name}")))?;
+        if t.shape() != shape {
+            return Err(mismatch(format!("{name} has shape {:?} where {shape:?} was expected", t.shape())));
+        }
+        let values = numbers(name, t)?;
+        flat[*offset..][..values.len()].copy_from_slice(&values);
     }
-    let mut others: Vec<_> = tensors
-        .names()
-        .into_iter()
-        .filter(|n| *n != "final_logits_bias" && layout.names().iter().all(|m| m.name != **n))
-        .collect();
-    others.sort_unstable();
-    match others.first() {
-        Some(other) => Err(mismatch(format!("it has a tensor {other} that this model does not have"))),
-        None => Ok(flat),
+    let mut others = tensors.tensors();
+    others.retain(|(name, _)| layout.names().iter().all(|m| m.name != *name));
+    others.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+    for (name, t) in others {
+        if name != "final_logits_bias" {
+            return Err(mismatch(format!("it has a tensor {name} that this model does not have")));
+        }
+        if numbers(&name, t)?.iter().any(|&x| x != 0.0) {
+            return Err(mismatch(format!("{name} is not zero, and this model has none")));
+        }
     }
+    Ok(flat)
 }
 
 #[cfg(test)]
@@ -132,5 +137,27 @@ mod tests {
         assert!(message(load_weights(&path, &layout)).contains("is damaged (its checksum does not match)"));
         std::fs::write(&path, &bytes[..at]).unwrap();
         assert!(message(load_weights(&path, &layout)).contains("is damaged"));
+    }
+
+    #[test]
+    fn numbers_that_are_none_and_a_bias_of_the_logits_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let (config, layout) = tiny(1);
+        let path = folder.path().join("w");
+        let mut flat = initial_params(&config, &layout, 5);
+        let written = |flat: &[f32], bias: f32| {
+            let bias = [bias; 64];
+            let own = layout.names().iter().map(|n| (n.name.as_str(), &n.shape[..], &flat[n.offset..][..n.len()]));
+            let all = own.chain([("final_logits_bias", &[1, 64][..], &bias[..])]).map(|(name, shape, values)| {
+                let bytes = bytemuck::cast_slice(values);
+                (name, TensorView::new(safetensors::Dtype::F32, shape.to_vec(), bytes).unwrap())
+            });
+            std::fs::write(&path, safetensors::serialize(all, None).unwrap()).unwrap();
+            load_weights(&path, &layout).map_err(|e| e.to_string())
+        };
+        assert_eq!(written(&flat, 0.0).unwrap(), flat);
+        assert!(written(&flat, 0.5).unwrap_err().contains("final_logits_bias is not zero"));
+        flat[0] = f32::NAN;
+        assert!(written(&flat, 0.0).unwrap_err().ends_with("model.shared.weight holds a number that is NaN"));
     }
 }
