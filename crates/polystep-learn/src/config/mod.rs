@@ -195,14 +195,14 @@ impl RunConfig {
         let refuse = |wrong: bool, why: &str| if wrong { Err(ConfigError::new(why)) } else { Ok(()) };
         refuse(self.data.seed > i64::MAX as u64, "data.seed must be below 2^63")?;
         refuse(t.batch == 0 || t.batch > 65_536, "train.batch must be between 1 and 65536")?;
-        refuse(!(t.lr > 0.0 && t.lr.is_finite()), "train.lr must be positive")?;
-        refuse(
-            !(0.0..1.0).contains(&t.beta1) || !(0.0..1.0).contains(&t.beta2),
-            "train.beta1 and train.beta2 must be at least 0 and below 1",
-        )?;
-        refuse(!(t.eps > 0.0 && t.eps.is_finite()), "train.eps must be positive")?;
-        refuse(!(t.clip >= 0.0 && t.clip.is_finite()), "train.clip must be 0 (no clipping) or positive")?;
-        refuse(!(t.weight_decay >= 0.0 && t.weight_decay.is_finite()), "train.weight_decay must not be negative")?;
+        // As the engine will have them: in fp32 a small number may be 0 and a large one infinite.
+        let (lr, Optimiser { beta1, beta2, eps, weight_decay, clip }) = (t.lr as f32, self.optimiser());
+        refuse(!(lr > 0.0 && lr.is_finite()), "train.lr must be positive")?;
+        let betas = (0.0..1.0).contains(&beta1) && (0.0..1.0).contains(&beta2);
+        refuse(!betas, "train.beta1 and train.beta2 must be at least 0 and below 1")?;
+        refuse(!(eps > 0.0 && eps.is_finite()), "train.eps must be positive")?;
+        refuse(!(clip >= 0.0 && clip.is_finite()), "train.clip must be 0 (no clipping) or positive")?;
+        refuse(!(weight_decay >= 0.0 && weight_decay.is_finite()), "train.weight_decay must not be negative")?;
         refuse(t.log_every == 0, "train.log_every must be at least 1")?;
         refuse(t.valid_proofs == 0 || t.valid_proofs > 1000, "train.valid_proofs must be between 1 and 1000")?;
         refuse(
@@ -232,7 +232,7 @@ fn base(given: &Table) -> Result<RunConfig, ConfigError> {
     }
     let mut model = ModelTable::of(peek.train.recipe, peek.model.size);
     if has(given, "model", "d") {
-        model.ffn = 4 * peek.model.d;
+        model.ffn = 4 * peek.model.d.min(1 << 20); // so wide a model is refused in `check`
     }
     let mut train = TrainTable::of(peek.train.recipe, &data, peek.curriculum.as_ref());
     if ["examples", "steps", "minutes"].iter().any(|key| has(given, "train", key)) {

@@ -82,7 +82,7 @@ pub struct TrainTable {
     pub beta2: f64,
     /// Added to the root of Adam's second moment.
     pub eps: f64,
-    /// Decoupled weight decay.
+    /// Decoupled weight decay, of every parameter.
     pub weight_decay: f64,
     /// Largest global norm of the gradient; 0 for no clipping.
     pub clip: f64,

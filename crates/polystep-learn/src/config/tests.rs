@@ -126,7 +126,16 @@ fn what_cannot_be_run_is_one_sentence() {
     assert!(refusal("[data]\nconfig = \"huge\"\n").contains("the configurations are small_coeff"));
     assert!(refusal("[data]\nsetting = \"annotated\"\nnotation = \"prefix\"\n").contains("infix only"));
     assert!(refusal("[data]\nvars = 9\n").contains("1 to 8"));
+    assert_eq!(refusal("[model]\nlayers = 1000000000\n"), "model.layers = 1000000000 must be between 1 and 128");
+    let endless = refusal("[model]\nmax_positions = 9223372036854775807\n");
+    assert!(endless.ends_with("must be between 8 and 65536"), "{endless}");
+    assert!(refusal("[model]\nd = 9223372036854775807\n").ends_with("must be between 1 and 1024"));
+    assert_eq!(refusal("[model]\ninit_std = nan\n"), "model.init_std must be positive");
     assert_eq!(refusal("[train]\nlr = 0\n"), "train.lr must be positive");
+    // In fp32 these are 0, infinite and 1.
+    assert_eq!(refusal("[train]\neps = 1e-60\n"), "train.eps must be positive");
+    assert_eq!(refusal("[train]\nlr = 1e39\n"), "train.lr must be positive");
+    assert!(refusal("[train]\nbeta2 = 0.99999999999\n").contains("below 1"));
     assert_eq!(refusal("[train]\nsteps = 0\n"), "a budget of 0 trains nothing");
 }
 

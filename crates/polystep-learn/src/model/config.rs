@@ -72,12 +72,17 @@ impl ModelConfig {
 
     /// One sentence on what cannot be built, if anything.
     pub fn check(&self) -> Result<(), String> {
-        let whole =
-            |name: &str, n: usize| if n == 0 { Err(format!("model.{name} must be at least 1")) } else { Ok(()) };
-        whole("d", self.d)?;
-        whole("layers", self.layers)?;
-        whole("heads", self.heads)?;
-        whole("ffn", self.ffn)?;
+        // Beyond these no memory holds a model.
+        let bounds = [
+            ("d", self.d, 1..=1024),
+            ("layers", self.layers, 1..=128),
+            ("heads", self.heads, 1..=self.d),
+            ("ffn", self.ffn, 1..=65_536),
+            ("max_positions", self.max_positions, 8..=65_536),
+        ];
+        if let Some((name, n, range)) = bounds.into_iter().find(|(_, n, range)| !range.contains(n)) {
+            return Err(format!("model.{name} = {n} must be between {} and {}", range.start(), range.end()));
+        }
         if !self.d.is_multiple_of(self.heads) {
             return Err(format!("model.heads = {} does not divide model.d = {}", self.heads, self.d));
         }
@@ -87,14 +92,14 @@ impl ModelConfig {
                 self.head_dim()
             ));
         }
-        if !self.d.is_multiple_of(64) || self.d > 1024 || !self.ffn.is_multiple_of(64) {
-            return Err("model.d must be a multiple of 64 up to 1024, and model.ffn a multiple of 64".into());
+        if !self.d.is_multiple_of(64) || !self.ffn.is_multiple_of(64) {
+            return Err("model.d and model.ffn must be multiples of 64".into());
         }
         if !(0.0..1.0).contains(&self.dropout) {
             return Err(format!("model.dropout = {} must be at least 0 and below 1", self.dropout));
         }
-        if self.max_positions < 8 {
-            return Err("model.max_positions must be at least 8".into());
+        if !(self.init_std > 0.0 && self.init_std.is_finite()) {
+            return Err("model.init_std must be positive".into());
         }
         Ok(())
     }
