@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use polystep_core::Task;
+use polystep_engine::EngineError;
 use polystep_learn::config::RunConfig;
 use polystep_learn::decode::EngineStepper;
 use polystep_learn::model::{Layout, ModelConfig};
@@ -10,12 +11,25 @@ use polystep_learn::train::RunFolder;
 use polystep_learn::weights::load_weights;
 
 use crate::device::Device;
-use crate::failure::{Result, bad_input};
-use crate::train::failure;
+use crate::failure::{self, bad_input};
+use crate::train;
 
-/// Hypotheses that are extended at once: enough to fill the device, few enough for its memory.
+/// Hypotheses that are extended at once: enough to fill the device.
 fn lanes(device: Device) -> usize {
     if device == Device::Cuda { 8192 } else { 160 }
+}
+
+/// Fewer are not worth trying.
+const LEAST: usize = 64;
+
+/// What `make` makes for as many of at most `lanes` hypotheses as the device has memory for.
+fn as_many<T>(mut lanes: usize, make: impl Fn(usize) -> Result<T, EngineError>) -> Result<T, EngineError> {
+    loop {
+        match make(lanes) {
+            Err(EngineError::OutOfMemory { .. }) if lanes > LEAST => lanes /= 2,
+            made => return made,
+        }
+    }
 }
 
 /// A model with what it was trained on.
@@ -36,8 +50,8 @@ pub struct Trained {
 
 impl Trained {
     /// Reads config.toml and model.safetensors of a run's folder.
-    pub fn open(run: &Path) -> Result<Trained> {
-        let (folder, config) = RunFolder::open(run).map_err(failure)?;
+    pub fn open(run: &Path) -> failure::Result<Trained> {
+        let (folder, config) = RunFolder::open(run).map_err(train::failure)?;
         if !folder.model().exists() {
             let run = run.display();
             let sentence = format!(
@@ -49,16 +63,37 @@ impl Trained {
         let task = config.task().map_err(bad_input)?;
         let model = config.model();
         let layout = Layout::new(&model);
-        let params = load_weights(&folder.model(), &layout).map_err(failure)?;
+        let params = load_weights(&folder.model(), &layout).map_err(train::failure)?;
         Ok(Trained { config, task, tasks, model, layout, params })
     }
 
     /// The model on a device.
-    pub fn stepper(&self, device: Device, threads: usize) -> Result<EngineStepper<'static>> {
+    pub fn stepper(&self, device: Device, threads: usize) -> failure::Result<EngineStepper<'static>> {
         let device = device.resolve();
-        let stepper = EngineStepper::new(&self.model, &self.layout, &self.params, lanes(device), |programs, limits| {
-            device.executor(programs, limits, threads)
-        });
-        Ok(stepper?)
+        let stepper = |lanes| {
+            EngineStepper::new(&self.model, &self.layout, &self.params, lanes, |programs, limits| {
+                device.executor(programs, limits, threads)
+            })
+        };
+        Ok(as_many(lanes(device), stepper)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_small_device_gets_fewer_lanes() {
+        let memory = |limit| {
+            move |lanes| {
+                let full = EngineError::OutOfMemory { wanted_mib: lanes, free_mib: limit };
+                if lanes > limit { Err(full) } else { Ok(lanes) }
+            }
+        };
+        assert_eq!(as_many(8192, memory(10_000)).unwrap(), 8192);
+        assert_eq!(as_many(8192, memory(1000)).unwrap(), 512);
+        let error = as_many(8192, memory(10)).unwrap_err().to_string();
+        assert!(error.contains("64 MiB asked"), "{error}");
     }
 }
