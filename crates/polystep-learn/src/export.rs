@@ -5,31 +5,19 @@
 //! own `labels` shift starts from the last label instead, so a caller who trains on must pass `decoder_input_ids`; the card
 //! says so. Weights are F32, since transformers 5 loads in the type that the config names.
 
-use crate::model::{Layout, ModelConfig};
+use std::path::Path;
+
 use polystep_core::notation::Notation;
 use polystep_core::token::{self, VOCABULARY};
 use polystep_engine::{Activation, NormOrder};
-use safetensors::{Dtype, serialize_to_file, tensor::TensorView};
 use serde_json::{Value, json};
-use std::path::Path;
 
-/// What can go wrong while writing.
-#[derive(Debug, thiserror::Error)]
-pub enum ExportError {
-    /// A file that cannot be written.
-    #[error("{path} cannot be written: {source}")]
-    Io {
-        /// Which.
-        path: String,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// The weights cannot be written.
-    #[error("model.safetensors cannot be written: {0}")]
-    Weights(#[from] safetensors::SafeTensorError),
-}
+use crate::LearnError;
+use crate::files::write_whole;
+use crate::model::{Layout, ModelConfig};
+use crate::weights::{WeightType, save_weights};
 
-/// Writes the folder. `card` becomes README.md.
+/// Writes the folder; `card` becomes README.md. config.json comes last: with it the folder holds a model.
 pub fn write_folder(
     folder: &Path,
     config: &ModelConfig,
@@ -37,36 +25,19 @@ pub fn write_folder(
     params: &[f32],
     notation: Notation,
     card: &str,
-) -> Result<(), ExportError> {
-    let io = |path: &Path| {
-        let path = path.display().to_string();
-        move |source| ExportError::Io { path, source }
-    };
-    std::fs::create_dir_all(folder).map_err(io(folder))?;
-    let pretty = |value: Value| serde_json::to_string_pretty(&value).expect("plain JSON") + "\n";
+) -> Result<(), LearnError> {
+    std::fs::create_dir_all(folder).map_err(|e| LearnError::file("cannot make", folder, e))?;
+    save_weights(&folder.join("model.safetensors"), layout, params, WeightType::F32)?;
+    let pretty = |value: Value| format!("{value:#}\n");
     for (name, text) in [
-        ("config.json", pretty(model_json(config))),
         ("generation_config.json", pretty(generation_json(config))),
         ("tokenizer.json", pretty(tokenizer_json(notation))),
         ("tokenizer_config.json", pretty(tokenizer_config_json(config))),
         ("README.md", card.to_owned()),
+        ("config.json", pretty(model_json(config))),
     ] {
-        let path = folder.join(name);
-        std::fs::write(&path, text).map_err(io(&path))?;
+        write_whole(&folder.join(name), text.as_bytes())?;
     }
-    let bytes: Vec<Vec<u8>> = layout
-        .names()
-        .iter()
-        .map(|p| params[p.offset..][..p.len()].iter().flat_map(|x| x.to_le_bytes()).collect())
-        .collect();
-    let tensors = layout
-        .names()
-        .iter()
-        .zip(&bytes)
-        .map(|(p, data)| Ok((p.name.clone(), TensorView::new(Dtype::F32, p.shape.clone(), data)?)))
-        .collect::<Result<Vec<_>, safetensors::SafeTensorError>>()?;
-    let format = [("format".to_owned(), "pt".to_owned())].into_iter().collect();
-    serialize_to_file(tensors, Some(format), &folder.join("model.safetensors"))?;
     Ok(())
 }
 
@@ -146,27 +117,27 @@ fn tokenizer_json(notation: Notation) -> Value {
 mod tests {
     use super::*;
     use crate::model::{Size, initial_params};
+    use crate::weights::load_weights;
 
     #[test]
-    fn the_folder_holds_every_tensor_under_its_name() {
+    fn the_folder_is_whole_or_holds_no_model() {
         let config =
             ModelConfig { d: 64, layers: 1, heads: 4, ffn: 128, max_positions: 32, ..ModelConfig::of_size(Size::S) };
         let layout = Layout::new(&config);
         let params = initial_params(&config, &layout, 3);
-        let folder = tempfile::tempdir().unwrap();
-        write_folder(folder.path(), &config, &layout, &params, Notation::Infix, "# A model\n").unwrap();
-        let bytes = std::fs::read(folder.path().join("model.safetensors")).unwrap();
-        let read = safetensors::SafeTensors::deserialize(&bytes).unwrap();
-        assert_eq!(read.len(), layout.names().len());
-        for p in layout.names() {
-            let tensor = read.tensor(&p.name).unwrap();
-            assert_eq!(tensor.shape(), p.shape, "{}", p.name);
-            assert_eq!(tensor.data()[..4], params[p.offset].to_le_bytes());
-        }
-        let json: Value = serde_json::from_slice(&std::fs::read(folder.path().join("config.json")).unwrap()).unwrap();
-        assert_eq!(json["model_type"], "mbart");
-        let json: Value =
-            serde_json::from_slice(&std::fs::read(folder.path().join("tokenizer.json")).unwrap()).unwrap();
-        assert_eq!(json["model"]["vocab"].as_object().unwrap().len(), VOCABULARY);
+        let parent = tempfile::tempdir().unwrap();
+        let folder = parent.path().join("a/model");
+        let write = || write_folder(&folder, &config, &layout, &params, Notation::Infix, "# A model\n");
+        // A folder in the place of the weights.
+        std::fs::create_dir_all(folder.join("model.safetensors/x")).unwrap();
+        assert!(write().unwrap_err().to_string().contains("cannot write"));
+        assert!(!folder.join("config.json").exists());
+        std::fs::remove_dir_all(folder.join("model.safetensors")).unwrap();
+        write().unwrap();
+        assert_eq!(load_weights(&folder.join("model.safetensors"), &layout).unwrap(), params);
+        let json =
+            |name: &str| -> Value { serde_json::from_slice(&std::fs::read(folder.join(name)).unwrap()).unwrap() };
+        assert_eq!(json("config.json")["model_type"], "mbart");
+        assert_eq!(json("tokenizer.json")["model"]["vocab"].as_object().unwrap().len(), VOCABULARY);
     }
 }

@@ -2,8 +2,10 @@
 //! compact run folder, as in models/.
 
 use std::fmt::Write as _;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use anyhow::Context;
 use clap::Args as ClapArgs;
 use polystep_engine::NormOrder;
 use polystep_learn::export::write_folder;
@@ -11,8 +13,10 @@ use polystep_learn::weights::{WeightType, save_weights};
 use polystep_study::columns::{Unit, cells};
 use polystep_study::{Metrics, RunFolder};
 
-use crate::failure::{Failure, Result, bad_input};
+use crate::failure::{Result, bad_input};
+use crate::output::Output;
 use crate::say;
+use crate::train::failure;
 use crate::trained::Trained;
 
 const EXAMPLES: &str = "\
@@ -52,25 +56,28 @@ pub fn run(args: Args) -> Result<()> {
     if args.compact {
         return compact(&args, &trained, &card);
     }
-    write_folder(&args.out, model, layout, params, task.notation, &card).map_err(|e| Failure::Runtime(e.into()))?;
+    write_folder(&args.out, model, layout, params, task.notation, &card).map_err(failure)?;
     say!("{}: loads with AutoModelForSeq2SeqLM.from_pretrained", args.out.display())
 }
 
-/// What `prove` and `eval` need of a run, and its card.
+/// What `prove` and `eval` need of a run, and its card. config.toml comes last: with it the folder holds a run.
 fn compact(args: &Args, trained: &Trained, card: &str) -> Result<()> {
     let Args { run, out, .. } = args;
-    let runtime = |e: polystep_learn::LearnError| Failure::Runtime(e.into());
     let metrics = run.join("metrics.json");
     if !metrics.is_file() {
         return Err(bad_input(format!("{} has no metrics.json: polystep eval it first", run.display())));
     }
-    polystep_learn::train::RunFolder::create(out, &trained.config).map_err(runtime)?;
-    save_weights(&out.join("model.safetensors"), &trained.layout, &trained.params, WeightType::Bf16)
-        .map_err(runtime)?;
     let damaged = |e| bad_input(format!("{} is damaged: {e}", metrics.display()));
     let document: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&metrics)?).map_err(damaged)?;
-    std::fs::write(out.join("metrics.json"), format!("{document}\n"))?;
-    std::fs::write(out.join("README.md"), card)?;
+    std::fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
+    save_weights(&out.join("model.safetensors"), &trained.layout, &trained.params, WeightType::Bf16)
+        .map_err(failure)?;
+    for (name, text) in [("metrics.json", format!("{document}\n")), ("README.md", card.to_owned())] {
+        let mut file = Output::create(Some(&out.join(name)))?;
+        file.write_all(text.as_bytes())?;
+        file.finish()?;
+    }
+    polystep_learn::train::RunFolder::create(out, &trained.config).map_err(failure)?;
     say!("{}: proves with polystep prove EXPR --model {}", out.display(), out.display())
 }
 
