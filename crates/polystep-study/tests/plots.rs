@@ -71,7 +71,8 @@ fn tables_have_numbers_and_curves() {
     has(numbers, &[&format!(">{home:.1} / 95.3<"), "the paper's count of examples<"]);
     assert!(!numbers.contains("medium_coeff"), "not measured, not drawn");
     // Two rows of ours, the paper's and validation, and a key for each.
-    assert_eq!([0, 1, 2].map(|i| numbers.matches(&format!("class=\"dot s{i}\"")).count()), [3, 3, 3]);
+    let signs = ["<circle class=\"dot s0\"", "<path class=\"mark s1\"", "<circle class=\"mark s2\""];
+    assert_eq!(signs.map(|sign| numbers.matches(sign).count()), [3, 3, 3]);
     assert_eq!(numbers.matches("class=\"whisker\"").count(), 2);
 
     let curves = &all["var1coarsefull-curves"];
@@ -82,15 +83,44 @@ fn tables_have_numbers_and_curves() {
     has(matrix, &[">ours<", "Rows: trained; columns: tested.", ">33.4<", &format!(">{home:.1}<"), ">–<"]);
     has(&all["OOD2var"], &[">2 → 1<", ">95.3<"]);
 
-    // A one-shot model is one line, though it stands on two rows; another seed is another line.
+    // A one-shot model is one line, though it stands on two rows; another seed is another line of the same colour.
     Fake { setting: Setting::Endpoint, also: &[], ..RUN }.write(&folder.path().join("small_coeff-1-endpoint-prefix"));
     Fake { seed: 2, also: &[], ..RUN }.write(&folder.path().join("small_coeff-1-coarse-prefix-seed2"));
     let all = files(folder.path(), 2);
     let endpoint = &all["var1coarsefull-endpoint-curves"];
     has(endpoint, &["<title>small_coeff prefix, the paper's: 97.8 at 5.2M</title>"]);
-    assert_eq!(endpoint.matches("class=\"line s").count(), 1);
-    has(&all["var1coarsefull-curves"], &[">small_coeff coarse prefix seed 2<"]);
+    has(endpoint, &[">small_coeff prefix<"]);
+    assert_eq!(endpoint.matches("class=\"line s").count(), 2, "in the legend, and drawn");
+    let curves = &all["var1coarsefull-curves"];
+    has(curves, &["in percent, a line for each seed."]);
+    assert_eq!(curves.matches(">small_coeff coarse prefix</text>").count(), 1);
+    assert_eq!((curves.matches("class=\"line s0\"").count(), curves.matches("class=\"mark s0\"").count()), (3, 1));
     has(&all["var1coarsefull"], &["the range of its seeds"]);
+}
+
+#[test]
+fn many_rows_are_small_multiples() {
+    let folder = tempfile::tempdir().unwrap();
+    let configs = ["small_coeff", "medium_coeff", "large_coeff", "no_backtrack", "medium_degree", "medium_terms"];
+    let formats = ["coarse infix", "fine infix", "coarse prefix", "fine prefix"].map(|f| f.split_once(' ').unwrap());
+    for (config, (granularity, notation)) in configs.iter().flat_map(|c| formats.map(|format| (c, format))) {
+        Fake { config, granularity, notation, proofs: 2, also: &[], ..RUN }
+            .write(&folder.path().join(format!("{config}-1-{granularity}-{notation}")));
+    }
+    let curves = &files(folder.path(), 1)["var1coarsefull-curves"];
+    has(curves, &["in percent; a panel for each config."]);
+    assert_eq!(curves.matches("class=\"panel\"").count(), configs.len());
+    for config in configs {
+        assert_eq!(curves.matches(&format!(">{config}</text>")).count(), 1, "a title");
+    }
+    for (i, (granularity, notation)) in formats.into_iter().enumerate() {
+        let name = format!("{granularity} {notation}");
+        assert_eq!(curves.matches(&format!(">{name}</text>")).count(), 1, "one legend for all");
+        assert_eq!(curves.matches(&format!("class=\"line s{i}\"")).count(), 1 + configs.len(), "{name}");
+        for config in configs {
+            assert_eq!(curves.matches(&format!("<title>{config} {name}, the paper's: ")).count(), 1, "{config} {name}");
+        }
+    }
 }
 
 #[test]
@@ -137,7 +167,7 @@ fn a_curriculum_shows_how_it_went() {
     let files = files(folder.path(), 1);
     let name = |part: &str| format!("small_coeff-1-coarse-prefix-C2-{part}");
     has(&files[&name("exams")], &["at the end add 100 %, mixed 75 %", "small_coeff-1-coarse-prefix-C2: Exams<"]);
-    assert_eq!(files[&name("shares")].matches("class=\"band s").count(), 2);
+    assert_eq!(files[&name("shares")].matches("<path class=\"band s").count(), 2);
     has(&files["curriculum-var1coarse"], &["small_coeff prefix C2<"]);
     assert!(files.contains_key("curriculum-var1coarse-curves"));
 }

@@ -280,7 +280,7 @@ fn a_curriculum_has_its_section() {
         assert!(page.contains(text), "{text}");
     }
     // Two edges to the next column and one that passes a box; three bands of shares.
-    assert_eq!((page.matches("class=\"edge\"").count(), page.matches("class=\"band s").count()), (3, 3));
+    assert_eq!((page.matches("class=\"edge\"").count(), page.matches("<path class=\"band s").count()), (3, 3));
     assert!(!page.contains("NaN"));
     let markdown = report::markdown(&[RunFolder::open(&path).unwrap()]);
     assert!(markdown.contains("| mixed | mul3, add | 25.0 | 25.0 | 1000 | 33.3 % |"), "{markdown}");

@@ -1,77 +1,30 @@
 //! Small SVG charts, drawn here so that a page needs neither a network nor a library.
 //!
 //! Colours are CSS classes (`s0`, `s1`, …), not values: the page's light and dark themes both work without redrawing, and a
-//! [`file`](Chart::file) of its own gets the light one on white. Every chart carries its title and a description for those who do not
-//! see it, and every series its own dash beside its colour.
+//! [`file`](Chart::file) of its own has both. Every chart carries its title and a description for those who do not see it, and six
+//! series in a row have each a dash of their own beside their colour.
 
+mod axis;
 mod figure;
+mod legend;
+mod panels;
 
 use std::fmt::Write;
 
 use serde::{Serialize, Serializer};
 
+pub use axis::{Axis, short};
 pub use figure::{Chart, PALETTE, STYLE, line, plot, thin};
+pub use legend::{Key, Sign, diamond};
+pub use panels::{Mark, Panel, Panels};
 
-/// How wide a letter is, about: text cannot be measured here, and fonts differ.
+use axis::precise;
+
+/// How wide a letter of a name is, about: text cannot be measured here, and fonts differ.
 pub const LETTER: f64 = 7.0;
 
 /// Colours there are; a series after the last begins anew.
 pub const COLOURS: usize = 12;
-
-/// How a value becomes a place on an axis.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Scale {
-    /// Even.
-    Linear,
-    /// Even in the logarithm; values must be positive.
-    Log,
-}
-
-/// One axis.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Axis {
-    /// What it shows.
-    pub label: String,
-    /// How values are placed.
-    pub scale: Scale,
-    /// From where to where.
-    pub range: (f64, f64),
-    /// Places with a label.
-    pub ticks: Vec<(f64, String)>,
-}
-
-impl Axis {
-    /// A linear axis over `range`, with ticks at round numbers.
-    pub fn linear(label: &str, range: (f64, f64), unit: &str) -> Axis {
-        let ticks = round_ticks(range, 5).into_iter().map(|v| (v, format!("{}{unit}", short(v)))).collect();
-        Axis { label: label.to_owned(), scale: Scale::Linear, range, ticks }
-    }
-
-    /// A logarithmic axis over the whole powers of ten around `range`, or over 1-2-5 steps if there are few.
-    pub fn log(label: &str, range: (f64, f64)) -> Axis {
-        let mut ticks = Vec::new();
-        for power in range.0.log10().floor() as i32..=range.1.log10().ceil() as i32 {
-            let many = (range.1 / range.0).log10() > 2.5;
-            for step in if many { &[1.0][..] } else { &[1.0, 2.0, 5.0][..] } {
-                let value = step * 10f64.powi(power);
-                if value >= range.0 * 0.999 && value <= range.1 * 1.001 {
-                    ticks.push((value, short(value)));
-                }
-            }
-        }
-        Axis { label: label.to_owned(), scale: Scale::Log, range, ticks }
-    }
-
-    /// Where a value lies, from 0 to 1; what is outside is moved to the end.
-    pub fn place(&self, value: f64) -> f64 {
-        let (from, to) = self.range;
-        let place = match self.scale {
-            Scale::Linear => (value - from) / (to - from),
-            Scale::Log => (value.max(f64::MIN_POSITIVE) / from).ln() / (to / from).ln(),
-        };
-        if place.is_finite() { place.clamp(0.0, 1.0) } else { 0.0 }
-    }
-}
 
 /// A line.
 #[derive(Clone, PartialEq, Debug)]
@@ -101,21 +54,6 @@ pub struct Plot {
     pub series: Vec<Series>,
     /// A line from corner to corner: "confidence is truth".
     pub diagonal: bool,
-    /// Points of somebody else's, in the colours of the series that they belong to.
-    pub marks: Vec<Mark>,
-    /// Its size.
-    pub frame: Frame,
-}
-
-/// A point beside a series.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Mark {
-    /// The number of the series whose colour it has.
-    pub series: usize,
-    /// Where it is.
-    pub at: (f64, f64),
-    /// What it says when pointed at.
-    pub note: String,
 }
 
 /// A bar with its interval.
@@ -164,67 +102,76 @@ impl Serialize for Drawing {
     }
 }
 
-/// The size of a drawing in its own units.
+/// Where the axes stand in a drawing of this size, in its own units.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Frame {
+struct Frame {
     width: f64,
     height: f64,
+    left: f64,
     right: f64,
+    top: f64,
+    bottom: f64,
 }
 
+/// Room for the ticks and the label of an axis: beside it, and under it.
+const BESIDE: f64 = 54.0;
+const UNDER: f64 = 44.0;
+/// Room above, so that half a tick's label is not cut.
+const ABOVE: f64 = 12.0;
+
 /// Two in a row.
-pub const LARGE: Frame = Frame { width: 520.0, height: 300.0, right: 506.0 };
+const LARGE: Frame = Frame::alone(520.0, 300.0, 506.0);
 /// Three in a row.
-pub const SMALL: Frame = Frame { width: 360.0, height: 250.0, right: 352.0 };
-/// Alone.
-pub const WIDE: Frame = Frame { width: 760.0, height: 420.0, right: 740.0 };
-const LEFT: f64 = 54.0;
-const TOP: f64 = 12.0;
-const BOTTOM: f64 = 44.0;
+const SMALL: Frame = Frame::alone(360.0, 250.0, 352.0);
 
 impl Frame {
+    const fn alone(width: f64, height: f64, right: f64) -> Frame {
+        Frame { width, height, left: BESIDE, right, top: ABOVE, bottom: height - UNDER }
+    }
+
     fn across(self, place: f64) -> f64 {
-        LEFT + place * (self.right - LEFT)
+        self.left + place * (self.right - self.left)
     }
 
     fn up(self, place: f64) -> f64 {
-        self.height - BOTTOM - place * (self.height - TOP - BOTTOM)
+        self.bottom - place * (self.bottom - self.top)
     }
 }
 
 impl Plot {
     /// The chart.
     pub fn draw(&self) -> Drawing {
-        let frame = self.frame;
-        let mut drawing = Drawing::new(&self.title, &self.description, (frame.width, frame.height));
+        let canvas = Canvas { frame: LARGE, x: &self.x, y: &self.y };
+        let mut drawing = Drawing::new(&self.title, &self.description, (LARGE.width, LARGE.height));
         let svg = &mut drawing.body;
-        grid(frame, svg, &self.y);
-        ticks(frame, svg, &self.x);
-        axis_labels(frame, svg, &self.x.label, &self.y.label);
+        grid(LARGE, svg, &self.y);
+        y_ticks(LARGE, svg, &self.y);
+        x_ticks(LARGE, svg, &self.x);
+        axis_labels(LARGE, svg, &self.x.label, &self.y.label);
         if self.diagonal {
-            let (x0, y0, x1, y1) = (frame.across(0.0), frame.up(0.0), frame.across(1.0), frame.up(1.0));
+            let (x0, y0, x1, y1) = (LARGE.across(0.0), LARGE.up(0.0), LARGE.across(1.0), LARGE.up(1.0));
             let _ = write!(svg, r#"<line class="ideal" x1="{x0:.1}" y1="{y0:.1}" x2="{x1:.1}" y2="{y1:.1}"/>"#);
         }
         for (i, series) in self.series.iter().enumerate() {
-            self.line(svg, i % COLOURS, series);
-        }
-        for mark in &self.marks {
-            let ((x, y), i) = (self.place(mark.at), mark.series % COLOURS);
-            let note = escape(&mark.note);
-            // A diamond.
-            let _ = write!(
-                svg,
-                r#"<path class="mark s{i}" d="M{x:.1} {:.1}l5.5 5.5l-5.5 5.5l-5.5 -5.5Z"><title>{note}</title></path>"#,
-                y - 5.5
-            );
+            canvas.line(svg, i % COLOURS, series);
         }
         drawing
     }
+}
 
+/// A frame with its axes.
+struct Canvas<'a> {
+    frame: Frame,
+    x: &'a Axis,
+    y: &'a Axis,
+}
+
+impl Canvas<'_> {
     fn place(&self, (x, y): (f64, f64)) -> (f64, f64) {
         (self.frame.across(self.x.place(x)), self.frame.up(self.y.place(y)))
     }
 
+    /// A line in a colour.
     fn line(&self, svg: &mut String, i: usize, series: &Series) {
         let mut path = String::new();
         let mut before = None;
@@ -237,12 +184,13 @@ impl Plot {
             };
             before = Some((x, y));
         }
-        let _ = write!(svg, r#"<path class="line s{i}" d="{path}"/>"#);
+        let name = escape(&series.name);
+        let _ = write!(svg, r#"<path class="line s{i}" d="{path}"><title>{name}</title></path>"#);
         if series.dots {
             let radius = if series.points.len() == 1 { 5.5 } else { 3.0 };
             for point in &series.points {
                 let (x, y) = self.place(*point);
-                let (name, a, b) = (escape(&series.name), precise(point.0), precise(point.1));
+                let (a, b) = (precise(point.0), precise(point.1));
                 let _ = write!(
                     svg,
                     r#"<circle class="dot s{i}" cx="{x:.1}" cy="{y:.1}" r="{radius}"><title>{name}: {b} at {a}</title></circle>"#
@@ -257,9 +205,10 @@ pub fn bars(title: &str, description: &str, x_label: &str, y: &Axis, bars: &[Bar
     let mut drawing = Drawing::new(title, description, (SMALL.width, SMALL.height));
     let svg = &mut drawing.body;
     grid(SMALL, svg, y);
+    y_ticks(SMALL, svg, y);
     axis_labels(SMALL, svg, x_label, &y.label);
     let slot = 1.0 / bars.len().max(1) as f64;
-    let wide = (SMALL.right - LEFT) * slot;
+    let wide = (SMALL.right - SMALL.left) * slot;
     for (i, bar) in bars.iter().enumerate() {
         let middle = SMALL.across((i as f64 + 0.5) * slot);
         let (width, height) = ((wide * 0.62).min(46.0), SMALL.up(0.0) - SMALL.up(y.place(bar.value)));
@@ -312,37 +261,34 @@ pub fn stack(title: &str, description: &str, x: &Axis, y: &Axis, series: &[Serie
         floor = top;
     }
     grid(LARGE, svg, y);
-    ticks(LARGE, svg, x);
+    y_ticks(LARGE, svg, y);
+    x_ticks(LARGE, svg, x);
     axis_labels(LARGE, svg, &x.label, &y.label);
     drawing
 }
 
-fn ticks(frame: Frame, svg: &mut String, x: &Axis) {
+/// Lines across the frame at the ticks, and the one that it stands on.
+fn grid(frame: Frame, svg: &mut String, y: &Axis) {
+    let Frame { left, right, bottom, .. } = frame;
+    for (value, _) in &y.ticks {
+        let at = frame.up(y.place(*value));
+        let _ = write!(svg, r#"<path class="grid" d="M{left:.1} {at:.1}H{right:.1}"/>"#);
+    }
+    let _ = write!(svg, r#"<path class="base" d="M{left:.1} {bottom:.1}H{right:.1}"/>"#);
+}
+
+fn x_ticks(frame: Frame, svg: &mut String, x: &Axis) {
     for (value, label) in &x.ticks {
-        let at = frame.across(x.place(*value));
-        let below = frame.up(0.0) + 17.0;
+        let (at, below) = (frame.across(x.place(*value)), frame.bottom + 17.0);
         let _ = write!(svg, r#"<text class="tick" x="{at:.1}" y="{below:.1}" text-anchor="middle">{label}</text>"#);
     }
 }
 
-fn grid(frame: Frame, svg: &mut String, y: &Axis) {
+fn y_ticks(frame: Frame, svg: &mut String, y: &Axis) {
     for (value, label) in &y.ticks {
-        let at = frame.up(y.place(*value));
-        let _ = write!(svg, r#"<line class="grid" x1="{LEFT}" y1="{at:.1}" x2="{:.1}" y2="{at:.1}"/>"#, frame.right);
-        let _ = write!(
-            svg,
-            r#"<text class="tick" x="{:.1}" y="{:.1}" text-anchor="end">{label}</text>"#,
-            LEFT - 8.0,
-            at + 4.0
-        );
+        let (beside, at) = (frame.left - 8.0, frame.up(y.place(*value)) + 4.0);
+        let _ = write!(svg, r#"<text class="tick" x="{beside:.1}" y="{at:.1}" text-anchor="end">{label}</text>"#);
     }
-    let _ = write!(
-        svg,
-        r#"<line class="base" x1="{LEFT}" y1="{:.1}" x2="{:.1}" y2="{:.1}"/>"#,
-        frame.up(0.0),
-        frame.right,
-        frame.up(0.0)
-    );
 }
 
 fn axis_labels(frame: Frame, svg: &mut String, x: &str, y: &str) {
@@ -358,44 +304,6 @@ fn axis_labels(frame: Frame, svg: &mut String, x: &str, y: &str) {
         svg,
         r#"<text class="axis" x="{left}" y="{middle:.1}" text-anchor="middle" transform="rotate(-90 {left} {middle:.1})">{y}</text>"#
     );
-}
-
-/// At most `count` + 1 numbers of the form {1, 2, 5}·10ⁿ inside the range.
-pub fn round_ticks((from, to): (f64, f64), count: usize) -> Vec<f64> {
-    let rough = (to - from) / count as f64;
-    if !(rough.is_finite() && rough > 0.0) {
-        return vec![from];
-    }
-    let power = 10f64.powf(rough.log10().floor());
-    let step = [1.0, 2.0, 5.0, 10.0].map(|m| m * power).into_iter().find(|s| *s >= rough * 0.999).unwrap_or(rough);
-    let first = (from / step - 1e-9).ceil() as i64;
-    let last = (to / step + 1e-9).floor() as i64;
-    // Divided, not multiplied, by a whole number where the step is below 1: 3 · 0.1 is not 0.3.
-    let value = |i: i64| {
-        if step < 1.0 { i as f64 / (1.0 / step).round() } else { i as f64 * step }
-    };
-    (first..=last).map(value).collect()
-}
-
-/// 7100000 as `7.1M`, 0.05 as `0.05`.
-pub fn short(value: f64) -> String {
-    let (scaled, unit) = match value.abs() {
-        v if v >= 1e9 => (value / 1e9, "B"),
-        v if v >= 1e6 => (value / 1e6, "M"),
-        v if v >= 1e4 => (value / 1e3, "k"),
-        _ => (value, ""),
-    };
-    format!("{}{unit}", precise(scaled))
-}
-
-/// Three significant digits, no trailing zeros.
-fn precise(value: f64) -> String {
-    if value == 0.0 {
-        return "0".to_owned();
-    }
-    let digits = (2 - value.abs().log10().floor() as i32).clamp(0, 9) as usize;
-    let text = format!("{value:.digits$}");
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
 /// Text inside XML.
@@ -418,22 +326,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ticks_are_round() {
-        assert_eq!(round_ticks((0.0, 100.0), 5), [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]);
-        assert_eq!(round_ticks((0.0, 0.5), 5), [0.0, 0.1, 0.2, 0.3, 0.4, 0.5]);
-        assert_eq!(round_ticks((93.0, 100.0), 5), [94.0, 96.0, 98.0, 100.0]);
-        assert_eq!(round_ticks((3.0, 3.0), 5), [3.0]);
-    }
-
-    #[test]
-    fn numbers_are_short() {
-        assert_eq!(
-            [7.1e6, 16_384.0, 9000.0, 0.05, 0.0, 99.79].map(short),
-            ["7.1M", "16.4k", "9000", "0.05", "0", "99.8"]
-        );
-    }
-
-    #[test]
     fn a_plot_places_its_points_and_escapes_its_words() {
         let series = Series { name: "a<b".into(), points: vec![(0.0, 0.0), (10.0, 100.0)], dots: true, steps: false };
         let plot = Plot {
@@ -443,13 +335,10 @@ mod tests {
             y: Axis::linear("y", (0.0, 100.0), "%"),
             series: vec![series],
             diagonal: false,
-            marks: vec![Mark { series: COLOURS, at: (5.0, 50.0), note: "paper & co".into() }],
-            frame: LARGE,
         };
         let svg = plot.draw().svg();
         assert!(svg.contains(r#"d="M54.0 256.0L506.0 12.0""#), "{svg}");
         assert!(svg.contains("a&lt;b: 100 at 10") && svg.contains("&quot;D&quot;"));
-        assert!(svg.contains(r#"<path class="mark s0" d="M280.0 128.5l"#) && svg.contains("paper &amp; co"), "{svg}");
         assert_eq!(svg.matches("<svg").count(), svg.matches("</svg>").count());
     }
 

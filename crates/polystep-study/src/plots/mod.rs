@@ -3,18 +3,19 @@
 //! They show what the ledgers and records hold and compute nothing of their own. What was not measured is not drawn, and a table
 //! of which nothing was measured has no figure. Tables of errors have none: their accuracies are other tables' rows.
 
+mod curves;
 mod heat;
 mod pairs;
 
 use polystep_core::arithmetic::Drill;
 
-use crate::chart::{Axis, Chart, Mark, Plot, Series, WIDE, line, short};
+use crate::chart::Chart;
 use crate::columns::COLUMNS;
 use crate::paper::lookup;
-use crate::records::{Record, Records};
+use crate::records::Records;
 use crate::report::curriculum::CurriculumView;
-use crate::report::curves::{furthest, validation};
-use crate::tables::{Kind, Need, RAW, Row, Table, View, ViewCell, ViewRow};
+use crate::tables::{Kind, RAW, Table, View, ViewCell, ViewRow};
+use curves::{Paper, Run};
 use heat::Heat;
 use pairs::Pair;
 
@@ -33,9 +34,9 @@ pub fn of_table(table: &Table, view: &View, seeds: u64, records: &Records) -> Ve
         Kind::Accuracy => {
             figures.extend(numbers(view).map(|chart| (table.name.to_owned(), chart)));
             for (endpoint, name) in [(false, "curves"), (true, "endpoint-curves")] {
-                let runs = runs(table, view, seeds, endpoint, records);
+                let runs = curves::runs(table, view, seeds, endpoint, records);
                 let what = if endpoint { "one-shot models" } else { "step-wise models" };
-                let chart = curves(format!("{}: {what}", table.name), &common(view), &runs);
+                let chart = curves::chart(format!("{}: {what}", table.name), &common(view), &runs);
                 figures.extend(chart.map(|chart| (format!("{}-{name}", table.name), chart)));
                 figures.extend(runs.iter().flat_map(curricula));
             }
@@ -56,61 +57,10 @@ pub fn arithmetic(records: &Records) -> Option<Figure> {
         let paper = value("train_examples")
             .zip(value(&column))
             .map(|(examples, right)| Paper { at: (examples.value, right.value), text: right.text });
-        Some(Run { name, label: heading.to_owned(), record, paper })
+        Some(Run { name, seed: 1, words: vec![("kind", heading.to_owned())], record, paper })
     };
     let runs: Vec<Run> = Drill::ALL.into_iter().filter_map(run).collect();
-    Some(("arithmetic".to_owned(), curves("arithmetic".to_owned(), "A model for each kind of exercise", &runs)?))
-}
-
-/// A run with the paper's result beside it.
-struct Run<'a> {
-    name: String,
-    label: String,
-    record: &'a Record,
-    paper: Option<Paper>,
-}
-
-/// A result of the paper: its count of examples and percent, and how it prints the latter.
-struct Paper {
-    at: (f64, f64),
-    text: &'static str,
-}
-
-/// The step-wise runs of a table, or its one-shot runs, each once.
-fn runs<'a>(table: &Table, view: &View, seeds: u64, endpoint: bool, records: &'a Records) -> Vec<Run<'a>> {
-    let mut runs: Vec<Run> = Vec::new();
-    let rows = view.rows.iter().filter_map(|shown| Some((shown, table.rows.get(shown.number - 1)?)));
-    for ((shown, row), seed) in rows.flat_map(|row| (1..=seeds).map(move |seed| (row, seed))) {
-        for need in row.needs(view.recipe, seed).into_iter().filter(|need| need.endpoint == endpoint) {
-            let name = need.experiment.name();
-            if let Some(record) = records.get(&name).filter(|_| runs.iter().all(|run| run.name != name)) {
-                let label = label(view, shown, &need, seed);
-                runs.push(Run { name, label, record, paper: paper(row, endpoint) });
-            }
-        }
-    }
-    runs
-}
-
-fn paper(row: &Row, endpoint: bool) -> Option<Paper> {
-    let [count, right] =
-        if endpoint { ["endpoint_train_examples", "endpoint_acc"] } else { ["train_examples", FULL_PROOF] };
-    Some(Paper { at: (row.value(count)?, row.value(right)?), text: row.text(right)? })
-}
-
-/// What tells a run from the others of its table.
-fn label(view: &View, row: &ViewRow, need: &Need, seed: u64) -> String {
-    let (_, names) = view.common_keys();
-    let mut words: Vec<String> = names
-        .into_iter()
-        .filter(|name| !need.endpoint || matches!(*name, "vars" | "config" | "notation"))
-        .map(|name| row.key(name).to_owned())
-        .filter(|word| !word.is_empty())
-        .collect();
-    if seed > 1 {
-        words.push(format!("seed {seed}"));
-    }
-    words.join(" ")
+    Some(("arithmetic".to_owned(), curves::chart("arithmetic".to_owned(), "A model for each kind of exercise", &runs)?))
 }
 
 /// What all rows have in common, and the recipe.
@@ -131,10 +81,10 @@ fn numbers(view: &View) -> Option<Chart> {
     let (_, names) = view.common_keys();
     let pair = |row: &ViewRow| {
         let (cell, paper) = full_proof(row)?;
-        let label =
-            names.iter().map(|name| row.key(name)).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
+        let words: Vec<&str> = names.iter().map(|name| row.key(name)).filter(|word| !word.is_empty()).collect();
         let on_the_way = cell.on_the_way.map(|way| way.valid_at_paper_examples);
-        Some(Pair { label, ours: cell.ours?, interval: cell.interval, paper, on_the_way })
+        let (group, label) = (words.first().copied().unwrap_or_default(), words.join(" "));
+        Some(Pair { group, label, ours: cell.ours?, interval: cell.interval, paper, on_the_way })
     };
     let pairs: Vec<Pair> = view.rows.iter().filter_map(pair).collect();
     let measured = format!("{} of {} rows measured", pairs.len(), view.rows.len());
@@ -174,26 +124,6 @@ fn matrix(view: &View) -> Option<Chart> {
     let words = format!("{}: {what}", common(view));
     let measured = ours.iter().flatten().any(Option::is_some);
     measured.then(|| heat::chart(view.table.to_owned(), words, &Heat { rows, columns, paper, ours }))
-}
-
-/// A validation curve for each run, the paper's results as marks.
-fn curves(title: String, what: &str, runs: &[Run]) -> Option<Chart> {
-    let drawn: Vec<(&Run, Series)> =
-        runs.iter().filter_map(|run| Some((run, line(&run.label, validation(&run.record.log))?))).collect();
-    let mark = |(series, (run, _)): (usize, &(&Run, Series))| {
-        let Paper { at, text } = run.paper.as_ref()?;
-        let note = format!("{}, the paper's: {text} at {}", run.label, short(at.0));
-        Some(Mark { series, at: *at, note })
-    };
-    let marks: Vec<Mark> = drawn.iter().enumerate().filter_map(mark).collect();
-    let seen = drawn.iter().map(|(run, _)| furthest(&run.record.log));
-    let far = seen.chain(marks.iter().map(|mark| mark.at.0)).reduce(f64::max)?;
-    let raw = if drawn.iter().any(|(run, _)| run.record.is_raw()) { format!(" {RAW}") } else { String::new() };
-    let paper = "A diamond is the paper's test at its count of examples, in the colour of our run.";
-    let description = format!("{what}: validation during training, in percent. {paper}{raw}");
-    let (x, y) = (Axis::linear("training examples", (0.0, 1.02 * far), ""), Axis::linear("right, %", (0.0, 100.0), ""));
-    let series = drawn.into_iter().map(|(_, series)| Series { dots: false, ..series }).collect();
-    Some(Chart::of(Plot { title, description, x, y, series, diagonal: false, marks, frame: WIDE }))
 }
 
 /// How the tasks of a run's curriculum were learned, and what it was trained on.

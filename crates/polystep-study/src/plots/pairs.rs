@@ -1,12 +1,14 @@
-//! Ours against the paper's, a line for each row: two dots on one axis, which need not begin at 0 as bars would.
+//! Ours against the paper's, a line for each row: two signs on one axis, which need not begin at 0 as bars would.
 
 use std::fmt::Write;
 
-use crate::chart::{Axis, Chart, Drawing, LETTER, escape};
+use crate::chart::{Axis, Chart, Drawing, Key, LETTER, Sign, diamond, escape};
 
 /// A row of the chart; all numbers are percents.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Pair {
+    /// What it has in common with its neighbours.
+    pub group: &'static str,
     /// What it is about.
     pub label: String,
     /// Ours.
@@ -22,6 +24,10 @@ pub struct Pair {
 const WIDTH: f64 = 760.0;
 const NUMBERS: f64 = 104.0;
 const ROW: f64 = 26.0;
+/// Above the first row, for the heading of the numbers.
+const TOP: f64 = 22.0;
+/// Between two groups.
+const GAP: f64 = 10.0;
 
 /// The chart.
 pub fn chart(title: String, description: String, label: &str, pairs: &[Pair]) -> Chart {
@@ -30,20 +36,22 @@ pub fn chart(title: String, description: String, label: &str, pairs: &[Pair]) ->
     let axis = Axis::linear(label, ((lowest / 10.0 - 0.2).floor().clamp(0.0, 9.0) * 10.0, 100.0), "");
     let longest = pairs.iter().map(|p| p.label.chars().count()).max().unwrap_or(0);
     let (left, right) = (24.0 + LETTER * longest as f64, WIDTH - NUMBERS);
-    let bottom = 14.0 + ROW * pairs.len() as f64;
+    let middles = middles(pairs);
+    let bottom = middles.last().copied().unwrap_or(TOP) + ROW / 2.0;
     let across = |value: f64| left + axis.place(value) * (right - left);
     let mut drawing = Drawing::new(&title, &description, (WIDTH, bottom + 44.0));
     let svg = &mut drawing.body;
     for (value, text) in &axis.ticks {
         let x = across(*value);
-        let _ = write!(svg, r#"<path class="grid" d="M{x:.1} 4V{bottom:.1}"/>"#);
+        let _ = write!(svg, r#"<path class="grid" d="M{x:.1} {TOP}V{bottom:.1}"/>"#);
         let _ = write!(svg, r#"<text x="{x:.1}" y="{:.1}" text-anchor="middle">{text}</text>"#, bottom + 17.0);
     }
     let _ = write!(svg, r#"<path class="base" d="M{left:.1} {bottom:.1}H{right:.1}"/>"#);
     let label = escape(label);
     let _ = write!(svg, r#"<text x="{right:.1}" y="{:.1}" text-anchor="end">{label}</text>"#, bottom + 36.0);
-    for (i, pair) in pairs.iter().enumerate() {
-        let y = 14.0 + ROW * (i as f64 + 0.5) - 4.0;
+    let end = WIDTH - 14.0;
+    let _ = write!(svg, r#"<text x="{end}" y="{:.1}" text-anchor="end">ours / paper</text>"#, TOP - 8.0);
+    for (pair, y) in pairs.iter().zip(middles) {
         let (ours, paper) = (across(pair.ours), across(pair.paper));
         let (words, base) = (escape(&pair.label), y + 4.0);
         let _ =
@@ -53,21 +61,33 @@ pub fn chart(title: String, description: String, label: &str, pairs: &[Pair]) ->
             let (lo, hi) = (across(lo), across(hi));
             let _ = write!(svg, r#"<path class="whisker" d="M{lo:.1} {:.1}v8m0 -4H{hi:.1}m0 -4v8"/>"#, y - 4.0);
         }
-        for (class, at) in [(2, pair.on_the_way.map(across)), (1, Some(paper)), (0, Some(ours))] {
-            if let Some(x) = at {
-                let _ = write!(svg, r#"<circle class="dot s{class}" cx="{x:.1}" cy="{y:.1}" r="5"/>"#);
-            }
+        if let Some(x) = pair.on_the_way.map(across) {
+            let _ = write!(svg, r#"<circle class="mark s2" cx="{x:.1}" cy="{y:.1}" r="4"/>"#);
         }
+        *svg += &diamond((paper, y), 5.5, 1, "");
+        let _ = write!(svg, r#"<circle class="dot s0" cx="{ours:.1}" cy="{y:.1}" r="5"/>"#);
         let numbers = format!("{:.1} / {:.1}", pair.ours, pair.paper);
-        let _ = write!(
-            svg,
-            r#"<text class="label" x="{:.1}" y="{base:.1}" text-anchor="end">{numbers}</text>"#,
-            WIDTH - 14.0
-        );
+        let _ = write!(svg, r#"<text class="label" x="{end}" y="{base:.1}" text-anchor="end">{numbers}</text>"#);
     }
-    let mut legend = vec![("ours, tested".to_owned(), true), ("the paper's".to_owned(), true)];
-    if pairs.iter().any(|p| p.on_the_way.is_some()) {
-        legend.push(("ours on validation at the paper's count of examples".to_owned(), true));
-    }
+    let on_the_way = pairs.iter().any(|p| p.on_the_way.is_some());
+    let signs = [
+        Some((Sign::Dot(0), "ours, tested")),
+        Some((Sign::Diamond(1), "the paper's")),
+        on_the_way.then_some((Sign::Ring(2), "ours on validation at the paper's count of examples")),
+    ];
+    let legend = signs.into_iter().flatten().map(|(sign, name)| Key { name: name.to_owned(), sign }).collect();
     Chart { title, description, legend, drawing }
+}
+
+/// How far down the middle of each row is. Groups stand apart, unless each is a row.
+fn middles(pairs: &[Pair]) -> Vec<f64> {
+    let apart = pairs.windows(2).any(|two| two[0].group == two[1].group);
+    let mut y = TOP - ROW / 2.0;
+    let mut before = pairs.first().map(|pair| pair.group);
+    let mut middle = |pair: &Pair| {
+        let new = before.replace(pair.group) != Some(pair.group);
+        y += ROW + if apart && new { GAP } else { 0.0 };
+        y
+    };
+    pairs.iter().map(&mut middle).collect()
 }

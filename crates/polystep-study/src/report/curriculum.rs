@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use crate::chart::{Axis, Chart, Drawing, Series, escape, line, plot, short, stack, thin};
+use crate::chart::{Axis, Chart, Drawing, Key, Series, Sign, escape, line, plot, short, stack, thin};
 use crate::run::{LogLine, TaskPoint};
 
 /// The section.
@@ -116,7 +116,8 @@ fn shares(looks: &[(f64, &[TaskPoint])], tasks: &[TaskPoint], x: Axis) -> Chart 
     let title = "What was trained on";
     let description = format!("Shares of the training examples; over the whole run {}", ends.join(", "));
     let drawing = stack(title, &description, &x, &Axis::linear("share, %", (0.0, 100.0), ""), &series);
-    let legend = series.into_iter().map(|s| (s.name, false)).collect();
+    let keys = series.into_iter().enumerate();
+    let legend = keys.map(|(i, part)| Key { name: part.name, sign: Sign::Band(i) }).collect();
     Chart { title: title.to_owned(), description, legend, drawing }
 }
 

@@ -219,7 +219,7 @@ mod tests {
         assert_eq!(titles(&log), ["Accuracy", "Accuracy by kind, validation"]);
         let chart = &learning(&log)[1];
         assert_eq!(chart.description, "At the end: add4 99.0 %, mul4 0.4 %");
-        assert_eq!(chart.legend.iter().map(|l| l.0.as_str()).collect::<Vec<_>>(), ["add4", "mul4"]);
+        assert_eq!(chart.legend.iter().map(|key| key.name.as_str()).collect::<Vec<_>>(), ["add4", "mul4"]);
     }
 
     #[test]

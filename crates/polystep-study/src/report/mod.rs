@@ -25,7 +25,7 @@ pub use failures::SHOWN;
 pub use sentence::explain;
 pub use tables::{latex, markdown};
 
-use crate::chart::{COLOURS, PALETTE, STYLE, short};
+use crate::chart::{PALETTE, STYLE, short};
 use crate::columns::{Cell, Unit};
 use crate::error::StudyError;
 use crate::run::RunFolder;
@@ -65,7 +65,6 @@ fn write_whole(path: &Path, text: &str) -> Result<(), StudyError> {
 pub fn html(runs: &[RunFolder]) -> Result<String, StudyError> {
     let page = page::Page::of(runs);
     let mut environment = Environment::new();
-    environment.add_global("colours", COLOURS);
     environment.add_template("report.html", include_str!("templates/report.html"))?;
     environment.add_template("macros.html", include_str!("templates/macros.html"))?;
     environment.add_template("run.html", include_str!("templates/run.html"))?;

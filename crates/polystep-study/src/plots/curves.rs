@@ -1,0 +1,243 @@
+//! Learning curves: validation over training examples, a line for each run, with the paper's result beside it.
+//!
+//! Few runs share one panel. Many are split by one of their keys, and what is left of their names (`coarse infix`) is the same
+//! colour in every panel: formats are compared within a panel, configurations between them. Seeds are repetitions: they share
+//! their colour and the paper's result.
+
+use super::FULL_PROOF;
+use crate::chart::{Axis, Chart, Mark, Panel, Panels, Series, line, short};
+use crate::records::{Record, Records};
+use crate::report::curves::{furthest, validation};
+use crate::tables::{Need, RAW, Row, Table, View, ViewRow};
+
+/// A run with the paper's result beside it.
+pub struct Run<'a> {
+    /// Its name.
+    pub name: String,
+    /// Its seed.
+    pub seed: u64,
+    /// What tells it from the others, but for its seed: keys and their values.
+    pub words: Vec<(&'static str, String)>,
+    /// What is known of it.
+    pub record: &'a Record,
+    /// The paper's result.
+    pub paper: Option<Paper>,
+}
+
+/// A result of the paper: its count of examples and percent, and how it prints the latter.
+pub struct Paper {
+    /// Examples and percent.
+    pub at: (f64, f64),
+    /// The percent as printed.
+    pub text: &'static str,
+}
+
+impl Run<'_> {
+    fn word(&self, key: &str) -> Option<&str> {
+        self.words.iter().find(|(name, _)| *name == key).map(|(_, word)| word.as_str())
+    }
+
+    /// Its words, but for one key's.
+    fn label(&self, without: Option<&str>) -> String {
+        let words = self.words.iter().filter(|(key, _)| Some(*key) != without);
+        words.map(|(_, word)| word.as_str()).collect::<Vec<_>>().join(" ")
+    }
+
+    fn mark(&self) -> Option<Mark> {
+        let Paper { at, text } = self.paper.as_ref()?;
+        Some(Mark { at: *at, note: format!("{}, the paper's: {text} at {}", self.label(None), short(at.0)) })
+    }
+}
+
+/// The step-wise runs of a table, or its one-shot runs, each once.
+pub fn runs<'a>(table: &Table, view: &View, seeds: u64, endpoint: bool, records: &'a Records) -> Vec<Run<'a>> {
+    let mut runs: Vec<Run> = Vec::new();
+    let rows = view.rows.iter().filter_map(|shown| Some((shown, table.rows.get(shown.number - 1)?)));
+    for ((shown, row), seed) in rows.flat_map(|row| (1..=seeds).map(move |seed| (row, seed))) {
+        for need in row.needs(view.recipe, seed).into_iter().filter(|need| need.endpoint == endpoint) {
+            let name = need.experiment.name();
+            if let Some(record) = records.get(&name).filter(|_| runs.iter().all(|run| run.name != name)) {
+                let words = words(view, shown, &need);
+                runs.push(Run { name, seed, words, record, paper: paper(row, endpoint) });
+            }
+        }
+    }
+    runs
+}
+
+fn paper(row: &Row, endpoint: bool) -> Option<Paper> {
+    let [count, right] =
+        if endpoint { ["endpoint_train_examples", "endpoint_acc"] } else { ["train_examples", FULL_PROOF] };
+    Some(Paper { at: (row.value(count)?, row.value(right)?), text: row.text(right)? })
+}
+
+/// What tells a run from the others of its table.
+fn words(view: &View, row: &ViewRow, need: &Need) -> Vec<(&'static str, String)> {
+    let (_, names) = view.common_keys();
+    names
+        .into_iter()
+        .filter(|name| !need.endpoint || matches!(*name, "vars" | "config" | "notation"))
+        .map(|name| (name, row.key(name).to_owned()))
+        .filter(|(_, word)| !word.is_empty())
+        .collect()
+}
+
+/// Lines that one panel can show.
+const LINES: usize = 6;
+
+/// The chart; none without a run that was validated.
+pub fn chart(title: String, what: &str, runs: &[Run]) -> Option<Chart> {
+    let drawn: Vec<&Run> = runs.iter().filter(|run| !validation(&run.record.log).is_empty()).collect();
+    let seen = drawn.iter().map(|run| furthest(&run.record.log));
+    let printed = drawn.iter().filter_map(|run| Some(run.paper.as_ref()?.at.0));
+    let far = seen.chain(printed).reduce(f64::max)?;
+    let key = split(&drawn);
+    let seeds = if drawn.iter().any(|run| run.seed > 1) { ", a line for each seed" } else { "" };
+    let split = key.map_or(String::new(), |key| format!("; a panel for each {key}"));
+    let raw = if drawn.iter().any(|run| run.record.is_raw()) { format!(" {RAW}") } else { String::new() };
+    let paper = "A diamond is the paper's test at its count of examples, in the colour of our run.";
+    let description = format!("{what}: validation during training, in percent{seeds}{split}. {paper}{raw}");
+    let (x, y) = (Axis::linear("training examples", (0.0, 1.02 * far), ""), Axis::linear("right, %", (0.0, 100.0), ""));
+    Some(Panels { title, description, x, y, panels: panels(&drawn, key) }.chart())
+}
+
+/// The key that splits runs which are too many for one panel: the first, `config` before all others, that leaves none with too
+/// many, or else the one that leaves the fewest together.
+fn split(runs: &[&Run]) -> Option<&'static str> {
+    let most = |key: &str| {
+        let together = |run: &&Run| runs.iter().filter(|other| other.word(key) == run.word(key)).count();
+        runs.iter().map(together).max().unwrap_or(0)
+    };
+    let mut keys: Vec<&'static str> = runs.first()?.words.iter().map(|(key, _)| *key).collect();
+    keys.retain(|key| runs.iter().all(|run| run.word(key).is_some()) && most(key) < runs.len());
+    keys.sort_by_key(|key| *key != "config");
+    keys.into_iter().filter(|_| runs.len() > LINES).min_by_key(|key| most(key).max(LINES))
+}
+
+/// A panel for each value of a key, in the order of the runs; one of all without a key.
+fn panels(runs: &[&Run], key: Option<&'static str>) -> Vec<Panel> {
+    let mut panels: Vec<Panel> = Vec::new();
+    for run in runs {
+        let title = key.and_then(|key| run.word(key)).unwrap_or_default();
+        let series = line(&run.label(key), validation(&run.record.log));
+        // A lone point is no line, and would not be seen.
+        let series = series.map(|series| Series { dots: series.points.len() == 1, ..series });
+        let at = panels.iter().position(|panel| panel.title == title).unwrap_or_else(|| {
+            panels.push(Panel { title: title.to_owned(), lines: Vec::new() });
+            panels.len() - 1
+        });
+        let lines = &mut panels[at].lines;
+        let mark = run.mark().filter(|mark| lines.iter().all(|(_, other)| other.as_ref() != Some(mark)));
+        lines.extend(series.map(|series| (series, mark)));
+    }
+    panels
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::Metrics;
+    use crate::run::LogLine;
+
+    fn record() -> Record {
+        let valid = |i: u32| LogLine::Valid {
+            examples: 1e5 * f64::from(i),
+            full_proof: 0.1 * f64::from(i),
+            stepwise: 0.5,
+            by_kind: Default::default(),
+            raw: false,
+            loss: None,
+        };
+        Record { config: toml::Table::new(), metrics: Metrics::default(), log: (1..9).map(valid).collect() }
+    }
+
+    /// A run for each combination of the keys' values.
+    fn all<'a>(record: &'a Record, keys: &[(&'static str, usize)]) -> Vec<Run<'a>> {
+        let mut words: Vec<Vec<(&'static str, String)>> = vec![Vec::new()];
+        for (key, count) in keys {
+            let with = |i: usize, word: &[(&'static str, String)]| [word, &[(*key, format!("{key}{i}"))]].concat();
+            words = words.iter().flat_map(|word| (0..*count).map(|i| with(i, word)).collect::<Vec<_>>()).collect();
+        }
+        let paper = || Some(Paper { at: (4e5, 50.0), text: "50" });
+        words.into_iter().map(|words| Run { name: String::new(), seed: 1, words, record, paper: paper() }).collect()
+    }
+
+    fn key(keys: &[(&'static str, usize)]) -> Option<&'static str> {
+        let record = record();
+        split(&all(&record, keys).iter().collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn many_runs_are_split_by_configuration_first() {
+        assert_eq!(key(&[("config", 3), ("notation", 2)]), None, "six lines can be read");
+        assert_eq!(key(&[("granularity", 2), ("config", 6), ("notation", 2)]), Some("config"));
+        assert_eq!(key(&[("config", 2), ("notation", 3), ("curriculum", 3)]), Some("notation"), "of 9, or of 6");
+        assert_eq!(key(&[("config", 2), ("notation", 8), ("curriculum", 3)]), Some("notation"), "of 24, 6 or 16");
+        assert_eq!(key(&[("config", 2), ("notation", 9), ("curriculum", 3)]), Some("notation"), "of 27, 6 or 18");
+        assert_eq!(key(&[("config", 1), ("notation", 1)]), None);
+    }
+
+    #[test]
+    fn where_no_key_leaves_few_the_fewest_stay_together() {
+        assert_eq!(key(&[("config", 2), ("notation", 10), ("curriculum", 9)]), Some("notation"));
+        assert_eq!(key(&[("config", 9), ("notation", 9)]), Some("config"));
+    }
+
+    #[test]
+    fn a_key_that_some_runs_have_not_splits_nothing() {
+        let record = record();
+        let mut runs = all(&record, &[("config", 7)]);
+        for run in &mut runs[1..] {
+            run.words = vec![("curriculum", "C2".to_owned())];
+        }
+        assert_eq!(split(&runs.iter().collect::<Vec<_>>()), None);
+    }
+
+    #[test]
+    fn every_run_is_drawn_once_in_the_panel_of_its_key() {
+        let record = record();
+        let runs = all(&record, &[("config", 5), ("notation", 2), ("granularity", 2)]);
+        let panels = panels(&runs.iter().collect::<Vec<_>>(), Some("config"));
+        assert_eq!(
+            panels.iter().map(|panel| panel.title.as_str()).collect::<Vec<_>>(),
+            ["config0", "config1", "config2", "config3", "config4"]
+        );
+        let notes = |panel: &Panel| panel.lines.iter().filter_map(|l| Some(l.1.as_ref()?.note.clone())).collect();
+        let drawn: Vec<String> = panels.iter().flat_map(|panel| -> Vec<String> { notes(panel) }).collect();
+        let wanted: Vec<String> =
+            runs.iter().map(|run| format!("{}, the paper's: 50 at 400k", run.label(None))).collect();
+        assert_eq!(drawn, wanted);
+        for panel in &panels {
+            let names: Vec<&str> = panel.lines.iter().map(|(series, _)| series.name.as_str()).collect();
+            let formats = [
+                "notation0 granularity0",
+                "notation0 granularity1",
+                "notation1 granularity0",
+                "notation1 granularity1",
+            ];
+            assert_eq!(names, formats);
+        }
+    }
+
+    #[test]
+    fn seeds_share_the_papers_result() {
+        let record = record();
+        let mut runs = all(&record, &[("config", 2)]);
+        runs.extend(all(&record, &[("config", 2)]).into_iter().map(|run| Run { seed: 2, ..run }));
+        let panels = panels(&runs.iter().collect::<Vec<_>>(), None);
+        let drawn: Vec<_> =
+            panels[0].lines.iter().map(|(series, mark)| (series.name.as_str(), mark.is_some())).collect();
+        assert_eq!(drawn, [("config0", true), ("config1", true), ("config0", false), ("config1", false)]);
+        let words = chart("T".into(), "what", &runs).unwrap().description;
+        assert!(words.starts_with("what: validation during training, in percent, a line for each seed. A"), "{words}");
+    }
+
+    #[test]
+    fn a_lone_validation_is_a_dot() {
+        let record = Record { log: record().log[..1].to_vec(), ..record() };
+        let runs = all(&record, &[("config", 1)]);
+        let panels = panels(&[&runs[0]], None);
+        assert!(panels[0].lines[0].0.dots && panels[0].title.is_empty());
+        assert!(chart("T".into(), "what", &[]).is_none());
+    }
+}
