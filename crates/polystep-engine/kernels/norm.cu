@@ -1,6 +1,6 @@
 // Residual sum, dropout and layer norm in one pass; D columns, one warp per row, lane l owning columns 4l + 128j.
 // The backward kernel also sums the columns it has in its hands: of gamma's and beta's gradient, and of df, which is the
-// bias gradient of the linear layer that made f. Its sums are partial (one row per block); reduce.cu adds them up in a
+// bias gradient of the linear layer that made f. Its sums are partial (one row per block); optimiser.cu adds them up in a
 // fixed order. Rows past the batch leave as exact zeros.
 #include "common.cuh"
 

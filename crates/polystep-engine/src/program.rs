@@ -19,10 +19,6 @@ pub enum Side {
 pub enum Dim {
     /// One row per source or target token of the batch; changes from batch to batch.
     Tokens(Side),
-    /// One row per sequence of the batch.
-    Sequences,
-    /// Always the same.
-    Fixed(usize),
     /// A decoder's cache: so many positions, each with one row per lane ([`crate::Limits::sequences`]).
     Cache(usize),
 }
@@ -301,8 +297,6 @@ impl Program {
         };
         let rows = |dim| match dim {
             Dim::Tokens(side) => tokens(side),
-            Dim::Sequences => src_lens.len() as f64,
-            Dim::Fixed(n) => n as f64,
             Dim::Cache(_) => 0.0,
         };
         let lens = |side| match side {

@@ -59,8 +59,6 @@ impl Size {
         match dim {
             Dim::Tokens(Side::Src) => self.src,
             Dim::Tokens(Side::Tgt) => self.tgt,
-            Dim::Sequences => self.sequences,
-            Dim::Fixed(n) => n,
             // Grows with the positions that are reached: see `decode`.
             Dim::Cache(_) => 0,
         }

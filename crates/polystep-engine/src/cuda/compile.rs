@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use cudarc::nvrtc::sys;
 
-use super::{library, product};
+use super::product;
 use crate::{EngineError, Op, Program};
 
 const HEADERS: [(&str, &str); 5] = [
@@ -38,16 +38,16 @@ const SOURCES: [(&str, &str); 11] = [
 
 /// One source file with its macros.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Unit {
+pub(super) struct Unit {
     /// Which of the kernel files.
-    pub file: &'static str,
+    pub(super) file: &'static str,
     /// Macros and their values.
-    pub defines: Vec<(&'static str, usize)>,
+    pub(super) defines: Vec<(&'static str, usize)>,
 }
 
 impl Unit {
     /// A unit of a file.
-    pub fn new(file: &'static str, defines: &[(&'static str, usize)]) -> Self {
+    pub(super) fn new(file: &'static str, defines: &[(&'static str, usize)]) -> Self {
         Unit { file, defines: defines.to_vec() }
     }
 
@@ -76,7 +76,7 @@ pub(super) fn short_units(head_dim: usize) -> [Unit; 3] {
 }
 
 /// The units that some programs need, in a fixed order.
-pub fn units(programs: &[Program]) -> Vec<Unit> {
+pub(super) fn units(programs: &[Program]) -> Vec<Unit> {
     let mut set = BTreeSet::from([Unit::new("optimiser.cu", &[])]);
     for program in programs {
         for op in &program.ops {
@@ -122,33 +122,6 @@ pub fn units(programs: &[Program]) -> Vec<Unit> {
     set.into_iter().collect()
 }
 
-/// The units of the paper's models and of their neighbours: what CI compiles.
-pub fn all_units() -> Vec<Unit> {
-    let mut all =
-        vec![Unit::new("optimiser.cu", &[]), Unit::new("loss.cu", &[("V", 64)]), Unit::new("top.cu", &[("V", 64)])];
-    for d in [64, 256, 512] {
-        all.push(Unit::new("norm.cu", &[("D", d)]));
-        all.push(Unit::new("embed.cu", &[("D", d), ("V", 64)]));
-    }
-    for width in [8, 4, 2] {
-        all.push(Unit::new("activate.cu", &[("VEC", width)]));
-    }
-    for width in [8, 16, 32, 64, 128] {
-        all.push(Unit::new("attention.cu", &[("HD", width)]));
-        all.push(Unit::new("attention_back.cu", &[("HD", width)]));
-        all.push(Unit::new("decode.cu", &[("HD", width)]));
-        all.extend(short_units(width));
-    }
-    all.extend(product::units());
-    all
-}
-
-/// Compiles every unit for an architecture ("sm_90a"), without a cache: the check that needs no GPU.
-pub fn compile_all(arch: &str, units: &[Unit]) -> Result<Vec<Vec<u8>>, EngineError> {
-    library::nvrtc()?;
-    units.iter().map(|unit| compile(unit, arch)).collect()
-}
-
 fn fail(unit: &Unit, what: &str, status: sys::nvrtcResult) -> EngineError {
     EngineError::Compile(format!("{} {:?}: {what}: {status:?}", unit.file, unit.defines))
 }
@@ -158,7 +131,7 @@ fn c_string(text: &str) -> CString {
 }
 
 /// One unit through NVRTC. The library must be open.
-pub(super) fn compile(unit: &Unit, arch: &str) -> Result<Vec<u8>, EngineError> {
+fn compile(unit: &Unit, arch: &str) -> Result<Vec<u8>, EngineError> {
     let good = sys::nvrtcResult::NVRTC_SUCCESS;
     let source = c_string(unit.source());
     let name = c_string(unit.file);
@@ -256,7 +229,33 @@ pub(super) fn cached(unit: &Unit, arch: &str, fresh: bool) -> Result<Vec<u8>, En
 
 #[cfg(test)]
 mod tests {
+    use super::super::library;
     use super::*;
+
+    /// The units of the paper's models and of their neighbours: what CI compiles.
+    fn all_units() -> Vec<Unit> {
+        let mut all =
+            vec![Unit::new("optimiser.cu", &[]), Unit::new("loss.cu", &[("V", 64)]), Unit::new("top.cu", &[("V", 64)])];
+        for d in [64, 256, 512] {
+            all.push(Unit::new("norm.cu", &[("D", d)]));
+            all.push(Unit::new("embed.cu", &[("D", d), ("V", 64)]));
+        }
+        for width in [8, 4, 2] {
+            all.push(Unit::new("activate.cu", &[("VEC", width)]));
+        }
+        for width in [8, 16, 32, 64, 128] {
+            all.push(Unit::new("attention.cu", &[("HD", width)]));
+            all.push(Unit::new("attention_back.cu", &[("HD", width)]));
+            all.push(Unit::new("decode.cu", &[("HD", width)]));
+            all.extend(short_units(width));
+        }
+        all.extend(product::units());
+        all
+    }
+
+    fn compile_all(arch: &str, units: &[Unit]) -> Vec<Vec<u8>> {
+        units.iter().map(|unit| compile(unit, arch).unwrap()).collect()
+    }
 
     /// Every kernel compiles without a GPU. Needs NVRTC (`pip install nvidia-cuda-nvrtc`, POLYSTEP_NVRTC_DIR).
     #[test]
@@ -264,13 +263,13 @@ mod tests {
         match library::nvrtc() {
             Ok(_) => {
                 let units = all_units();
-                let cubins = compile_all("sm_90a", &units).unwrap();
+                let cubins = compile_all("sm_90a", &units);
                 for (unit, cubin) in units.iter().zip(&cubins) {
                     assert!(cubin.starts_with(b"\x7fELF"), "{unit:?} is no cubin");
                 }
                 for arch in ["sm_80", "sm_100"] {
-                    compile_all(arch, &units[..3]).unwrap();
-                    compile_all(arch, &product::units()).unwrap();
+                    compile_all(arch, &units[..3]);
+                    compile_all(arch, &product::units());
                 }
             }
             Err(error) => {

@@ -176,8 +176,6 @@ impl Machine {
         match dim {
             Dim::Tokens(Side::Src) => capacity(self.limits.src_tokens),
             Dim::Tokens(Side::Tgt) => capacity(self.limits.tgt_tokens),
-            Dim::Sequences => self.limits.sequences,
-            Dim::Fixed(n) => n,
             Dim::Cache(positions) => positions * self.limits.sequences,
         }
     }
@@ -218,7 +216,7 @@ impl Machine {
         self.kernels.contains_key(&(unit, name))
     }
 
-    /// Event number `i`, made when first asked for.
+    /// Sees to it that there are so many events.
     pub(super) fn need_events(&mut self, count: usize) -> Result<(), EngineError> {
         while self.events.len() < count {
             self.events.push(Event::new(false)?);

@@ -24,12 +24,11 @@ mod schedule;
 
 use std::collections::HashMap;
 
-pub use compile::{Unit, all_units, compile_all, units};
 pub use library::{Info, Library};
 
 use crate::{Batch, Dim, Dtype, EngineError, Executor, Limits, Program, Scalars, Side, Slot, StepResult};
 use attention::Lengths;
-use compile::Unit as KernelUnit;
+use compile::Unit;
 use driver::{Args, Device, Event, Graph, Pinned, Shape};
 use input::Layout;
 use machine::{Machine, RING, capacity};
@@ -103,11 +102,6 @@ impl Cuda {
             encoded: Vec::new(),
             machine,
         })
-    }
-
-    /// The device and the libraries in use.
-    pub fn info(&self) -> &Info {
-        &self.machine.device.info
     }
 
     fn check(&self, program: usize, batch: &Batch) -> Result<(), EngineError> {
@@ -218,8 +212,6 @@ impl Cuda {
         match self.machine.programs[program].info(slot).rows {
             Dim::Tokens(Side::Src) => self.last[0],
             Dim::Tokens(Side::Tgt) => self.last[1],
-            Dim::Sequences => self.last[2],
-            Dim::Fixed(n) => n,
             Dim::Cache(positions) => positions * self.machine.limits.sequences,
         }
     }
@@ -297,7 +289,7 @@ impl Executor for Cuda {
         self.machine.params.put(0, params)?;
         let groups = self.machine.flat / 4;
         let args = Args::default().ptr(self.machine.params.at).ptr(self.machine.copy.at).int(groups);
-        let kernel = self.machine.kernel(KernelUnit::new("optimiser.cu", &[]), "copy_params")?;
+        let kernel = self.machine.kernel(Unit::new("optimiser.cu", &[]), "copy_params")?;
         kernel.launch(Shape::flat(groups.div_ceil(256), 256), &args, false, &self.machine.streams[0])?;
         self.machine.wait()
     }

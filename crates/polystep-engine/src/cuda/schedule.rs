@@ -16,7 +16,7 @@ pub(super) enum Res {
     Grad(usize),
     /// Partial sums of an op.
     Partial(usize, u8),
-    /// Buffers of the executor: 0 rows of the loss, 1 the result, 2 the partial squares.
+    /// Buffers of the executor: 0 rows of the loss, 1 the result, 2 the partial squares, 3 the lineages, 4 the best tokens.
     Shared(u8),
 }
 

@@ -188,7 +188,7 @@ mod tests {
     use super::*;
     use crate::model::Size;
 
-    /// The counts of ../shared/hf-shapes.md are for a vocabulary of 40; ours has 64, that is 24·256 = 6144 more.
+    /// `transformers` counts so many for a vocabulary of 40; ours has 64, that is 24·256 = 6144 more.
     #[test]
     fn counts_are_those_of_bart_and_mbart() {
         let mut config = ModelConfig::of_size(Size::S);
