@@ -4,16 +4,21 @@ use std::process::Command;
 
 fn main() {
     println!("cargo:rerun-if-env-changed=POLYSTEP_COMMIT");
-    // A debug build does not follow every commit: that would rebuild all that depends on it.
-    let head = if std::env::var("PROFILE").is_ok_and(|p| p == "release") { "logs/HEAD" } else { "HEAD" };
-    println!("cargo:rerun-if-changed=../../.git/{head}");
     if std::env::var_os("POLYSTEP_COMMIT").is_some() {
         return;
     }
-    let git = Command::new("git").args(["rev-parse", "--short=12", "HEAD"]).output();
-    if let Ok(out) = git
-        && out.status.success()
-    {
-        println!("cargo:rustc-env=POLYSTEP_COMMIT={}", String::from_utf8_lossy(&out.stdout).trim());
+    // A debug build does not follow every commit: that would rebuild all that depends on it.
+    let head = if std::env::var("PROFILE").is_ok_and(|p| p == "release") { "logs/HEAD" } else { "HEAD" };
+    if let Some(path) = git(&["rev-parse", "--git-path", head]) {
+        println!("cargo:rerun-if-changed={path}");
     }
+    if let Some(commit) = git(&["rev-parse", "--short=12", "HEAD"]) {
+        println!("cargo:rustc-env=POLYSTEP_COMMIT={commit}");
+    }
+}
+
+/// What git says; none outside a repository, as in a crate that was downloaded.
+fn git(args: &[&str]) -> Option<String> {
+    let out = Command::new("git").args(args).output().ok().filter(|out| out.status.success())?;
+    Some(String::from_utf8_lossy(&out.stdout).trim().to_owned())
 }
