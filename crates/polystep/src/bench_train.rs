@@ -14,14 +14,11 @@ use polystep_learn::train::{Plan, TRAINING};
 use serde::Serialize;
 
 use crate::args::ThreadArgs;
-use crate::device::{Device, data_threads};
+use crate::device::{Device, data_threads, peak};
 use crate::failure::{Result, bad_input};
 use crate::table::table;
-use crate::train::failure;
+use crate::train::{assignments, failure};
 use crate::{interrupt, say};
-
-/// Operations a second that shares of peak refer to: dense bf16 of an H100 or H200.
-const PEAK: f64 = 990e12;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -95,7 +92,8 @@ struct Line {
     examples_per_s: f64,
     tokens_per_s: f64,
     tflops: f64,
-    peak_share: f64,
+    /// Share of what the device is sold with, where we know it.
+    peak_share: Option<f64>,
     /// Milliseconds per step of each round.
     rounds: Vec<f64>,
 }
@@ -112,7 +110,7 @@ struct Report {
     vars: usize,
     parameters: usize,
     threads: usize,
-    peak_tflops: f64,
+    peak_tflops: Option<f64>,
     lines: Vec<Line>,
 }
 
@@ -130,7 +128,7 @@ pub fn run(args: Args) -> Result<()> {
         vars: args.vars,
         parameters: 0,
         threads: args.threads.count(),
-        peak_tflops: PEAK / 1e12,
+        peak_tflops: None,
         lines: Vec::new(),
     };
     for &batch in &args.batches {
@@ -149,6 +147,10 @@ pub fn run(args: Args) -> Result<()> {
             _ => {}
         }
     }
+    report.peak_tflops = peak(&report.device).map(|peak| peak / 1e12);
+    for line in &mut report.lines {
+        line.peak_share = report.peak_tflops.map(|peak| line.tflops / peak);
+    }
     if args.json { say!("{}", serde_json::to_string(&report).map_err(anyhow::Error::from)?) } else { print(&report) }
 }
 
@@ -161,10 +163,7 @@ impl Args {
             ("data.vars".into(), self.vars.to_string()),
             ("train.batch".into(), batch.to_string()),
         ];
-        for set in &self.set {
-            let (key, value) = set.split_once('=').ok_or_else(|| bad_input(format!("--set {set}: write KEY=VALUE")))?;
-            overrides.push((key.into(), value.into()));
-        }
+        overrides.extend(assignments(&self.set)?);
         RunConfig::from_toml("", &overrides).map_err(bad_input)
     }
 
@@ -273,7 +272,7 @@ impl Args {
             examples_per_s: total.sequences * per_second,
             tokens_per_s: (total.src + total.tgt) * per_second,
             tflops,
-            peak_share: tflops * 1e12 / PEAK,
+            peak_share: None,
             rounds: in_order,
         })
     }
@@ -387,9 +386,9 @@ fn print(report: &Report) -> Result<()> {
             format!("{:.0}", l.examples_per_s),
             format!("{:.0}", l.tokens_per_s),
             format!("{:.2}", l.tflops),
-            format!("{:.1} %", 100.0 * l.peak_share),
+            l.peak_share.map_or("-".into(), |share| format!("{:.1} %", 100.0 * share)),
         ]
     });
-    let header = ["data", "batch", "tokens", "ms/step", "examples/s", "tokens/s", "TFLOP/s", "of 990"];
+    let header = ["data", "batch", "tokens", "ms/step", "examples/s", "tokens/s", "TFLOP/s", "of peak"];
     say!("{}", table(1, header, rows))
 }

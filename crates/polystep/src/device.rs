@@ -1,13 +1,12 @@
 //! Which device computes: one place for every command that trains or decodes.
 
-use std::io::Write;
-
 use clap::ValueEnum;
 use polystep_engine::cpu::Cpu;
 use polystep_engine::cuda::Cuda;
 use polystep_engine::{EngineError, Executor, Limits, Program};
 
 use crate::failure::Failure;
+use crate::output::note;
 
 /// `--device`.
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +26,7 @@ impl Device {
             Device::Auto => match Cuda::available() {
                 Ok(_) => Device::Cuda,
                 Err(why) => {
-                    let _ = writeln!(std::io::stderr(), "computing on the CPU: {why}");
+                    note(format_args!("computing on the CPU: {why}"));
                     Device::Cpu
                 }
             },

@@ -19,7 +19,7 @@ use serde::Serialize;
 use crate::args::{ThreadArgs, WritingArgs};
 use crate::device::Device;
 use crate::failure::{Failure, Result, bad_input};
-use crate::output::Output;
+use crate::output::{Output, note};
 use crate::trained::Trained;
 use crate::{say, table};
 
@@ -285,11 +285,6 @@ fn timed(what: &str, steps: usize, work: impl FnOnce() -> Result<()>) -> Result<
     work()?;
     note(format_args!("  {what:<10}{steps:>6} steps in {:.1} s", start.elapsed().as_secs_f64()));
     Ok(())
-}
-
-fn note(line: std::fmt::Arguments) {
-    // A closed standard error must not end the work.
-    let _ = writeln!(std::io::stderr(), "{line}");
 }
 
 fn keys_of(trained: &Trained) -> Result<Keys> {

@@ -1,6 +1,7 @@
 //! Where a command writes. A file or folder appears under its name only when it is whole: it is written beside its place under
 //! a temporary name, which is renamed at the end and removed on every other way out.
 
+use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -123,6 +124,11 @@ fn temporary(path: &Path, mode: u32) -> Result<Builder<'static, 'static>> {
     builder.prefix(".polystep-").suffix(".tmp");
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(mode));
     Ok(builder)
+}
+
+/// Writes one line to standard error; a closed one must not end the work.
+pub fn note(line: impl Display) {
+    let _ = writeln!(io::stderr(), "{line}");
 }
 
 /// Writes one line to standard output; a closed pipe is the caller's to pass on.

@@ -20,7 +20,7 @@ use serde_json::{Map, Value, json};
 use crate::args::{ThreadArgs, deadline};
 use crate::device::{Device, data_threads};
 use crate::failure::{Failure, Result};
-use crate::output::Output;
+use crate::output::{Output, note};
 use crate::train::{check_precision, config_failure, failure, read};
 use crate::train_display::Display;
 use crate::{interrupt, say, table};
@@ -240,11 +240,6 @@ impl Observer for Watch<'_> {
             self.stop.store(self.cut.is_some(), Ordering::SeqCst);
         }
     }
-}
-
-fn note(line: std::fmt::Arguments<'_>) {
-    // A closed standard error must not end the work.
-    let _ = writeln!(std::io::stderr(), "{line}");
 }
 
 fn list(sweep: &Sweep, json: bool) -> Result<()> {

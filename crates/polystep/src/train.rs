@@ -193,12 +193,7 @@ impl Args {
         if let Some(config) = self.config.as_ref().filter(|c| !c.ends_with(".toml")) {
             all.push(("data.config".into(), text(config)));
         }
-        for set in &self.set {
-            let (key, value) = set
-                .split_once('=')
-                .ok_or_else(|| bad_input(format!("--set {set}: write a key and its value, as in model.layers=6")))?;
-            all.push((key.trim().into(), value.trim().into()));
-        }
+        all.extend(assignments(&self.set)?);
         Ok(all)
     }
 
@@ -242,6 +237,17 @@ impl Args {
         let config = RunConfig::from_toml(&text, overrides).map_err(|e| config_failure(e, &name, &text))?;
         Ok((Folder::Old(folder), config))
     }
+}
+
+/// `--set KEY=VALUE`, given several times.
+pub fn assignments(set: &[String]) -> Result<Vec<(String, String)>> {
+    let one = |text: &String| {
+        let (key, value) = text
+            .split_once('=')
+            .ok_or_else(|| bad_input(format!("--set {text}: write a key and its value, as in model.layers=6")))?;
+        Ok((key.trim().into(), value.trim().into()))
+    };
+    set.iter().map(one).collect()
 }
 
 fn default_folder(config: &RunConfig) -> PathBuf {

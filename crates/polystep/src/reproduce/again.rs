@@ -15,10 +15,10 @@ use polystep_study::paper::Keys;
 use polystep_study::records::{Record, Records};
 use polystep_study::tables::{Experiment, Need, TestSet};
 
-use super::pace::note;
 use super::runs::Folders;
 use super::work::{Board, Made, Workshop};
 use crate::failure::{Failure, Result, bad_input};
+use crate::output::note;
 use crate::table::grid;
 use crate::{interrupt, say};
 

@@ -9,9 +9,9 @@ use polystep_study::records::Record;
 use polystep_study::tables::{Experiment, Recipe, Table};
 
 use super::books::Books;
-use super::pace::note;
 use super::plan::Plans;
 use crate::failure::{Result, bad_input};
+use crate::output::note;
 
 /// Takes one run's folder, or every run in a folder of runs, into the books.
 pub fn import(folder: &Path, plans: &Plans, books: &mut Books) -> Result<()> {
@@ -44,7 +44,7 @@ pub fn import(folder: &Path, plans: &Plans, books: &mut Books) -> Result<()> {
             (Some(n), Some(m)) if n != m => format!(" (its budget was {n} examples; the table's is {m})"),
             _ => String::new(),
         };
-        note(&format!("{} is {name}{other}", run.display()));
+        note(format_args!("{} is {name}{other}", run.display()));
         books.settle(&Table::all(), experiment.recipe)?;
     }
     Ok(())

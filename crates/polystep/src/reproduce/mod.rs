@@ -25,9 +25,10 @@ use polystep_study::tables::{Kind, Need, Recipe, Row, Table, View};
 use crate::args::{ThreadArgs, deadline};
 use crate::device::Device;
 use crate::failure::{Failure, Result, bad_input};
+use crate::output::note;
 use crate::{boxed, interrupt, say};
 use books::{Books, write_whole};
-use pace::{Pace, note};
+use pace::Pace;
 use plan::Plans;
 use runs::{Folders, Job, State};
 use select::Rows;
@@ -188,7 +189,7 @@ pub fn run(args: Args) -> Result<()> {
             if args.eval_only { "have no weights here to evaluate" } else { "are left; the same command goes on" };
         let (some, rest) = summary.left.split_at(summary.left.len().min(NAMED));
         let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
-        note(&format!("{} run(s) {why}: {}{more}", summary.left.len(), some.join(", ")));
+        note(format_args!("{} run(s) {why}: {}{more}", summary.left.len(), some.join(", ")));
     }
     match summary.failed.as_slice() {
         [] => again::report(&answers, pace.device(), args.json),
@@ -234,7 +235,7 @@ impl Args {
         for (name, chart) in &figures {
             write_whole(&folder.join(format!("{name}.svg")), &chart.file())?;
         }
-        note(&format!("{} figure(s) in {}", figures.len(), folder.display()));
+        note(format_args!("{} figure(s) in {}", figures.len(), folder.display()));
         Ok(())
     }
 

@@ -3,8 +3,6 @@
 //! Runs at the same time share the device: each takes as many times longer as there are, and all together as long as one after
 //! the other. A record does not say what ran beside it, so the quickest run counts: it is the one that had the device most alone.
 
-use std::io::Write;
-
 use polystep_engine::cuda::Cuda;
 use polystep_study::records::Records;
 use polystep_study::tables::{Experiment, Recipe};
@@ -114,11 +112,6 @@ pub fn clock(seconds: f64) -> String {
         0 => format!("{}:{:02}", s / 60, s % 60),
         hours => format!("{hours}:{:02}:{:02}", s / 60 % 60, s % 60),
     }
-}
-
-/// A line on standard error; a closed one must not end the work.
-pub fn note(line: &str) {
-    let _ = writeln!(std::io::stderr(), "{line}");
 }
 
 #[cfg(test)]

@@ -8,10 +8,10 @@ use polystep_study::ledger::{Ledger, header};
 use polystep_study::tables::{Recipe, Row, Table, View, ViewCell, ViewRow};
 
 use super::books::Books;
-use super::pace::note;
 use crate::args::{ThreadArgs, space_error};
 use crate::failure::Result;
 use crate::interrupt;
+use crate::output::note;
 
 /// The seed of both draws.
 const SEED: u64 = 1;
@@ -74,7 +74,7 @@ pub fn make(
         };
         ledger.lines.sort_by_key(place);
         books.write(table, Recipe::Fast, &ledger)?;
-        note(&format!("{}: {config}, {vars} variable(s), in {:.0} s", table.name, began.elapsed().as_secs_f64()));
+        note(format_args!("{}: {config}, {vars} variable(s), in {:.0} s", table.name, began.elapsed().as_secs_f64()));
     }
     Ok(())
 }

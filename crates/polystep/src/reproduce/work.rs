@@ -20,13 +20,14 @@ use polystep_study::records::Record;
 use polystep_study::tables::{Recipe, Table, TestSet};
 
 use super::books::Books;
-use super::pace::{Pace, clock, note};
+use super::pace::{Pace, clock};
 use super::plan::Plans;
 use super::runs::{Folders, Job, State};
 use super::search::Search;
 use crate::device::Device;
 use crate::failure::{Failure, Result};
 use crate::interrupt;
+use crate::output::note;
 
 /// How often a child is looked after.
 const LOOK: Duration = Duration::from_millis(100);
