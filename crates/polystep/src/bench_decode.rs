@@ -182,7 +182,7 @@ pub fn run(args: Args) -> Result<()> {
 impl Args {
     fn check(&self, model: &ModelConfig) -> Result<()> {
         let longest = model.max_positions;
-        if self.tgt < 2 || self.tgt > longest || self.src < 2 || 2 * self.src > longest {
+        if self.tgt < 2 || self.tgt > longest || self.src < 2 || self.src > longest / 2 {
             return Err(bad_input(format!(
                 "--tgt must be between 2 and {longest}, --src between 2 and {}",
                 longest / 2

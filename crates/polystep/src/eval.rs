@@ -4,6 +4,7 @@
 //! file from anywhere.
 
 use std::io::Write as _;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -61,7 +62,7 @@ pub struct Args {
     no_beam: bool,
     /// Only the first N proofs of the test set and the first 5 N steps of the beam set, for a quick look
     #[arg(long, value_name = "N")]
-    proofs: Option<usize>,
+    proofs: Option<NonZeroUsize>,
     /// Decode nothing: only print the matrix trained x tested, from what the runs' metrics.json hold
     #[arg(long, conflicts_with_all = ["predictions", "on", "beam", "no_beam", "proofs", "device"])]
     matrix: bool,
@@ -94,7 +95,7 @@ pub fn run(args: Args) -> Result<()> {
         on: args.on,
         device: args.device,
         beam: (!args.no_beam).then_some(args.beam),
-        proofs: args.proofs,
+        proofs: args.proofs.map(NonZeroUsize::get),
         threads: args.threads.count(),
     };
     let all = match &args.predictions {

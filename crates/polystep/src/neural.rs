@@ -61,6 +61,12 @@ pub fn prove(trained: &Trained, start: &State, device: Device, threads: usize, o
     let Some(first) = lines.first() else {
         return Ok("endpoint: already in normal form, nothing to prove\n".into());
     };
+    // One position is the last token's, `</s>`.
+    let (tokens, most) = (first.input.len(), trained.model.max_positions - 1);
+    if tokens > most {
+        let long = format!("the expression has {tokens} tokens and this model takes {most}");
+        return Err(bad_input(format!("{long}: polystep prove --symbolic writes the exact proof")));
+    }
     let mut stepper = trained.stepper(device, threads)?;
     let begin = Start { input: first.input.clone(), steps: lines.len() };
     let mut walked = recursive_proofs(&mut stepper, task, std::slice::from_ref(&begin))?;

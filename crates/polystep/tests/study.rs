@@ -85,6 +85,10 @@ fn what_is_missing_is_named() {
     bench.trained();
     assert!(refused(&["eval", "run", "--on", "large"]).contains("--on large"));
     assert!(refused(&["eval", "run", "--on", "huge_coeff:1"]).contains("small_coeff"));
+    assert!(refused(&["eval", "run", "--proofs", "0"]).contains("--proofs"));
+    let long = vec!["(2*x^1)*(3)"; 30].join("+");
+    let sentence = refused(&["prove", &long, "--model", "run"]);
+    assert!(sentence.contains("the expression has 359 tokens and this model takes 255: "), "{sentence}");
     std::fs::remove_file(bench.path("run/model.safetensors")).unwrap();
     assert!(refused(&["eval", "run"]).contains("not finished"));
 }
