@@ -1,7 +1,7 @@
 //! `polystep eval`: a run's answers to the fixed sets, and every number the paper reports about a model.
 //!
 //! Decoding writes prediction records; `polystep-study` reads and scores them, ours like anyone's: `--predictions` scores a
-//! file from anywhere.
+//! file from anywhere. What was measured stays: a look at less of a set than the run's metrics.json knows is only printed.
 
 use std::io::Write as _;
 use std::num::NonZeroUsize;
@@ -11,7 +11,8 @@ use std::time::Instant;
 use anyhow::Context;
 use clap::Args as ClapArgs;
 use polystep_core::{Purpose, Setting, Space, Task, token};
-use polystep_learn::decode::{BeamOptions, EngineStepper, Questions, Recursion, Stopped};
+use polystep_learn::decode::{BeamOptions, EngineStepper, Questions, Recursion, Stepper, Stopped};
+use polystep_learn::feed::Proofs;
 use polystep_study::columns::{Cell, Unit, cells};
 use polystep_study::run::{BEAM, BEAM_LP1, GREEDY, RECURSIVE, VALID, keys_of_config, name_of, set_folder};
 use polystep_study::{Evaluation, Inputs, Keys, Matrix, Metrics, Proportion, RecursiveRecord, Scoring, Stop, evaluate};
@@ -22,6 +23,7 @@ use crate::device::Device;
 use crate::failure::{Failure, Result, bad_input};
 use crate::output::{Output, note};
 use crate::trained::Trained;
+use crate::watched::Watched;
 use crate::{say, table};
 
 const EXAMPLES: &str = "\
@@ -33,7 +35,11 @@ Examples:
   polystep eval runs/fast --no-beam --proofs 200 --device cpu
   polystep eval --predictions theirs.jsonl --notation prefix
 
-Writes RUN/predictions/ and adds to RUN/metrics.json; then: polystep report RUN";
+Writes RUN/predictions/ and adds to RUN/metrics.json; then: polystep report RUN. A look at less than was
+measured before (--proofs, --no-beam, a narrower --beam) is printed and not written.";
+
+/// Width of the paper's beam search.
+const BEAM_WIDTH: u8 = 5;
 
 /// Steps of the validation set that the best threshold of confidence is chosen on.
 const VALID_STEPS: usize = 1000;
@@ -43,7 +49,7 @@ const VALID_STEPS: usize = 1000;
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// The folders of finished runs; of several, the matrix trained x tested is printed too
-    #[arg(value_name = "RUN", required_unless_present = "predictions")]
+    #[arg(value_name = "RUN", required_unless_present = "predictions", conflicts_with = "WritingArgs")]
     runs: Vec<PathBuf>,
     /// Test sets, as config:vars [default: what the run was trained on]
     #[arg(long, value_name = "CONFIG:VARS", value_delimiter = ',')]
@@ -55,7 +61,7 @@ pub struct Args {
     #[arg(long, value_enum, default_value_t = Device::Auto)]
     device: Device,
     /// Width of the beam search
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..=5))]
+    #[arg(long, default_value_t = BEAM_WIDTH, value_parser = clap::value_parser!(u8).range(1..=5))]
     beam: u8,
     /// Leave the beam search out: greedy and recursive only
     #[arg(long)]
@@ -66,13 +72,13 @@ pub struct Args {
     /// Decode nothing: only print the matrix trained x tested, from what the runs' metrics.json hold
     #[arg(long, conflicts_with_all = ["predictions", "on", "beam", "no_beam", "proofs", "device"])]
     matrix: bool,
-    /// Print JSON instead of tables: metrics.json; of several runs a list of them and the matrix
+    /// Print JSON instead of tables, in the form of metrics.json; of several runs a list of them and the matrix
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    writing: WritingArgs,
-    #[command(flatten)]
     threads: ThreadArgs,
+    #[command(flatten, next_help_heading = "How the records of --predictions are written (a run knows itself)")]
+    writing: WritingArgs,
 }
 
 /// What to decode, and where.
@@ -87,6 +93,15 @@ pub struct Options {
     pub proofs: Option<usize>,
     /// Threads of the CPU.
     pub threads: usize,
+}
+
+impl Options {
+    /// Whether this looks at less of a set than was measured before.
+    fn looks_at_less_than(&self, known: &Evaluation) -> bool {
+        let proofs = known.greedy.as_ref().map_or(0, |greedy| greedy.full_proof.exact.of);
+        let narrower = known.beam.is_some() && self.beam != Some(BEAM_WIDTH);
+        narrower || self.proofs.is_some_and(|n| (n as u64) < proofs)
+    }
 }
 
 /// Evaluates.
@@ -149,32 +164,59 @@ fn score_file(file: &Path, writing: &WritingArgs) -> Result<Metrics> {
     Ok(Metrics { evaluations: vec![evaluation], ..Metrics::default() })
 }
 
-/// Has the model of a run answer the test sets, scores the answers, and adds them to the run's metrics.json.
+/// Has the model of a run answer the test sets, and scores the answers: returned is what was asked for. It is added to the
+/// run's metrics.json, unless that knows more of the set already.
 pub fn evaluate_run(run: &Path, options: &Options) -> Result<Metrics> {
     let trained = Trained::open(run)?;
     let sets = test_sets(&options.on, &trained)?;
     let mut stepper = trained.stepper(options.device, options.threads)?;
     note(format_args!("{} on {}", run.display(), stepper.device()));
-    let mut metrics = read_metrics(run)?;
-    metrics.keys = keys_of(&trained)?;
+    if let Some(width) = options.beam.filter(|&width| width != BEAM_WIDTH) {
+        note(format_args!("note: a beam of {width}, also where the paper's columns say {BEAM_WIDTH}"));
+    }
+    let mut known = read_metrics(run)?;
+    known.keys = keys_of(&trained)?;
+    let mut asked = Metrics { evaluations: Vec::new(), ..known.clone() };
     for task in sets {
-        let folder = set_folder(run, &task.space.key, task.vars as u32);
+        let set = format!("{}:{}", task.space.key, task.vars);
+        if !Proofs::guards(&trained.tasks, &task) {
+            note(format_args!(
+                "note: training was not guarded against {set}: it may have met some of these polynomials"
+            ));
+        }
+        let is_set = |e: &Evaluation| e.config == task.space.key && e.vars as usize == task.vars;
+        let before = known.evaluations.iter().position(is_set);
+        let look = before.is_some_and(|at| options.looks_at_less_than(&known.evaluations[at]));
+        let place = if look { Some(tempfile::tempdir().context("cannot make a temporary folder")?) } else { None };
+        let folder = match &place {
+            Some(place) => place.path().to_path_buf(),
+            None => set_folder(run, &task.space.key, task.vars as u32),
+        };
         answer(&mut stepper, &task, trained.tasks.contains(&task), &folder, options)?;
         let scoring = Scoring { setting: task.setting, notation: task.notation, style: task.style };
         let inputs = Inputs::open(&folder).map_err(study_failure)?;
         let evaluation = evaluate(&task.space.key, task.vars as u32, inputs, &scoring).map_err(study_failure)?;
-        let same = |e: &Evaluation| e.config == evaluation.config && e.vars == evaluation.vars;
-        match metrics.evaluations.iter_mut().find(|e| same(e)) {
-            Some(old) => *old = evaluation,
-            None => metrics.evaluations.push(evaluation),
+        asked.evaluations.push(evaluation.clone());
+        match before {
+            Some(_) if look => {
+                let run = run.display();
+                note(format_args!("note: {run} keeps what it knows of {set}, which is more; this look is not written"));
+                continue;
+            }
+            Some(at) => known.evaluations[at] = evaluation,
+            None => known.evaluations.push(evaluation),
         }
+        write_metrics(run, &known)?;
     }
-    let text = serde_json::to_string_pretty(&metrics).map_err(anyhow::Error::from)?;
+    Ok(asked)
+}
+
+fn write_metrics(run: &Path, metrics: &Metrics) -> Result<()> {
+    let text = serde_json::to_string_pretty(metrics).map_err(anyhow::Error::from)?;
     let mut out = Output::create(Some(&run.join("metrics.json")))?;
     out.write_all(text.as_bytes())?;
     out.write_all(b"\n")?;
-    out.finish()?;
-    Ok(metrics)
+    out.finish()
 }
 
 /// Greedy answers to proofs that are in no set, scored; the records are written to `folder`.
@@ -188,7 +230,9 @@ pub fn evaluate_fresh(
     std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let mut stepper = trained.stepper(Device::Cpu, threads)?;
     let questions = Questions::fresh(task, seed, proofs).map_err(bad_input)?;
-    timed("greedy", questions.len(), || write(&folder.join(GREEDY), questions.greedy(&mut stepper)?))?;
+    timed(&mut stepper, task, "greedy", questions.len(), |stepper| {
+        write(&folder.join(GREEDY), questions.greedy(stepper)?)
+    })?;
     let scoring = Scoring { setting: task.setting, notation: task.notation, style: task.style };
     let inputs = Inputs::open(folder).map_err(study_failure)?;
     let evaluation = evaluate(&task.space.key, task.vars as u32, inputs, &scoring).map_err(study_failure)?;
@@ -200,7 +244,7 @@ fn test_sets(on: &[String], trained: &Trained) -> Result<Vec<Task>> {
     if on.is_empty() {
         return Ok(trained.tasks.clone());
     }
-    let own = &trained.task;
+    let own = trained.home();
     on.iter()
         .map(|text| {
             let probe = own.setting == Setting::Arithmetic;
@@ -231,8 +275,8 @@ fn answer(stepper: &mut EngineStepper, task: &Task, own: bool, folder: &Path, op
     let proofs = options.proofs.unwrap_or(usize::MAX);
 
     let test = questions(Purpose::Test, usize::MAX)?.first_proofs(proofs);
-    timed("greedy", test.len(), || write(&folder.join(GREEDY), test.greedy(stepper)?))?;
-    timed("recursive", test.len(), || {
+    timed(stepper, task, "greedy", test.len(), |stepper| write(&folder.join(GREEDY), test.greedy(stepper)?))?;
+    timed(stepper, task, "recursive", test.len(), |stepper| {
         let records = test.recursive(stepper)?.into_iter().map(|r| recursive_record(r, task));
         write(&folder.join(RECURSIVE), records)
     })?;
@@ -245,14 +289,16 @@ fn answer(stepper: &mut EngineStepper, task: &Task, own: bool, folder: &Path, op
     };
     let search = BeamOptions { beam: usize::from(width) };
     let beam = questions(Purpose::Beam, proofs.saturating_mul(5))?;
-    timed("beam", beam.len(), || {
+    timed(stepper, task, "beam", beam.len(), |stepper| {
         let (headline, lp1) = beam.beam(stepper, search)?;
         write(&folder.join(BEAM), headline)?;
         write(&folder.join(BEAM_LP1), lp1)
     })?;
     if own {
         let valid = questions(Purpose::Valid, VALID_STEPS.min(proofs.saturating_mul(5)))?;
-        timed("threshold", valid.len(), || write(&folder.join(VALID), valid.beam(stepper, search)?.0))?;
+        timed(stepper, task, "threshold", valid.len(), |stepper| {
+            write(&folder.join(VALID), valid.beam(stepper, search)?.0)
+        })?;
     }
     Ok(())
 }
@@ -281,10 +327,18 @@ fn write<T: Serialize>(path: &Path, records: impl IntoIterator<Item = T>) -> Res
     out.finish()
 }
 
-fn timed(what: &str, steps: usize, work: impl FnOnce() -> Result<()>) -> Result<()> {
+/// Has a model answer `steps` steps of a task's set, watched, and says how long it took.
+fn timed(
+    stepper: &mut EngineStepper,
+    task: &Task,
+    what: &str,
+    steps: usize,
+    work: impl FnOnce(&mut dyn Stepper) -> Result<()>,
+) -> Result<()> {
     let start = Instant::now();
-    work()?;
-    note(format_args!("  {what:<10}{steps:>6} steps in {:.1} s", start.elapsed().as_secs_f64()));
+    let set = format!("{}:{}", task.space.key, task.vars);
+    work(&mut Watched::new(stepper, format!("steps of {set}, {what}"), steps))?;
+    note(format_args!("  {set}  {what:<10}{steps:>6} steps in {:.1} s", start.elapsed().as_secs_f64()));
     Ok(())
 }
 
@@ -356,7 +410,9 @@ pub fn print(metrics: &Metrics, evaluation: &Evaluation, shown: impl Fn(&Cell) -
     let set = match evaluation {
         Evaluation { config, vars: 0, .. } => config.clone(),
         Evaluation { config, .. } if metrics.keys.setting == "arithmetic" => format!("{title}, tested on {config}"),
-        Evaluation { config, vars, .. } => format!("{title}, tested on {config} with {vars} variable(s)"),
+        Evaluation { config, vars, .. } => {
+            format!("{title}, tested on {config} with {}", table::counted(*vars as usize, "variable"))
+        }
     };
     say!("{set}")?;
     let rows = rows(metrics, evaluation, shown);

@@ -31,6 +31,7 @@ mod table;
 mod train;
 mod train_display;
 mod trained;
+mod watched;
 
 use std::process::ExitCode;
 

@@ -10,7 +10,7 @@ const LOG_EVERY: Duration = Duration::from_secs(10);
 
 /// Counts work done out of a known amount.
 pub struct Progress {
-    what: &'static str,
+    what: String,
     total: u64,
     done: u64,
     bar: Option<ProgressBar>,
@@ -20,12 +20,13 @@ pub struct Progress {
 
 impl Progress {
     /// Progress towards `total` of `what` (a plural noun).
-    pub fn new(what: &'static str, total: u64) -> Self {
+    pub fn new(what: impl Into<String>, total: u64) -> Self {
+        let what = what.into();
         let bar = io::stderr().is_terminal().then(|| {
             let style =
                 ProgressStyle::with_template("{bar:30} {human_pos} of {human_len} {msg}, {per_sec:0}, {eta} left")
                     .unwrap_or_else(|_| ProgressStyle::default_bar());
-            ProgressBar::new(total).with_style(style).with_message(what)
+            ProgressBar::new(total).with_style(style).with_message(what.clone())
         });
         let now = Instant::now();
         Progress { what, total, done: 0, bar, began: now, said: now }

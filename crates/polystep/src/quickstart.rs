@@ -103,7 +103,8 @@ pub fn run(args: Args) -> Result<()> {
     train(out, &args, threads)?;
 
     say!("\n4. Test it on {TESTED} proofs that it has never met (polystep eval)\n")?;
-    let options = Options { on: Vec::new(), device: Device::Cpu, beam: Some(5), proofs: Some(TESTED), threads };
+    let options =
+        Options { on: Vec::new(), device: Device::Cpu, beam: Some(5), proofs: Some(TESTED), threads };
     let metrics = eval::evaluate_run(out, &options)?;
     let run = polystep_study::RunFolder::open(out).map_err(bad_input)?;
     let page = out.join("report.html");
@@ -141,12 +142,23 @@ fn emptied(out: &Path) -> Result<&Path> {
     let marker = out.join("config.toml");
     if marker.exists() {
         let text = std::fs::read_to_string(&marker).with_context(|| format!("cannot read {}", marker.display()))?;
-        if !text.contains("small_coeff/add") {
+        if !is_quickstart(&text) {
             return Err(bad_input(format!("{} holds another run: choose another --out", out.display())));
         }
         std::fs::remove_dir_all(out).with_context(|| format!("cannot replace {}", out.display()))?;
     }
     Ok(out)
+}
+
+/// Whether a run's TOML is what a quickstart of any seed and length leaves behind.
+fn is_quickstart(text: &str) -> bool {
+    let alike = |text| {
+        let mut config = RunConfig::from_toml(text, &[]).ok()?;
+        (config.data.seed, config.train.examples, config.train.minutes) = (0, None, None);
+        Some(config)
+    };
+    let run = alike(RUN);
+    run.is_some() && run == alike(text)
 }
 
 fn train(out: &Path, args: &Args, threads: usize) -> Result<()> {

@@ -1,6 +1,11 @@
-//! Tables for people: no borders, words to the left, numbers to the right.
+//! Tables for people: no borders, words to the left, numbers to the right; and counted nouns.
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, TableStyle};
+
+/// `1 variable`, `2 variables`
+pub fn counted(n: usize, noun: &str) -> String {
+    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
+}
 
 /// A table whose first `words` columns are words and whose others are numbers.
 pub fn table<const N: usize>(words: usize, header: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {

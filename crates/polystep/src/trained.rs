@@ -36,9 +36,7 @@ fn as_many<T>(mut lanes: usize, make: impl Fn(usize) -> Result<T, EngineError>) 
 pub struct Trained {
     /// What it was set up with.
     pub config: RunConfig,
-    /// What it was trained on.
-    pub task: Task,
-    /// The same, and what it learned beside it.
+    /// What it was trained on; the first is its own, the others it learned beside it.
     pub tasks: Vec<Task>,
     /// Its shape.
     pub model: ModelConfig,
@@ -60,11 +58,15 @@ impl Trained {
             return Err(bad_input(sentence));
         }
         let tasks = config.tasks().map_err(bad_input)?;
-        let task = config.task().map_err(bad_input)?;
         let model = config.model();
         let layout = Layout::new(&model);
         let params = load_weights(&folder.model(), &layout).map_err(train::failure)?;
-        Ok(Trained { config, task, tasks, model, layout, params })
+        Ok(Trained { config, tasks, model, layout, params })
+    }
+
+    /// The task that it is named after: how it writes steps is the same in all of them.
+    pub fn home(&self) -> &Task {
+        &self.tasks[0]
     }
 
     /// The model on a device.

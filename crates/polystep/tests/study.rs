@@ -5,6 +5,7 @@ mod bench;
 
 use bench::Bench;
 use serde_json::Value;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 impl Bench {
@@ -48,6 +49,15 @@ fn a_plain_run_gets_every_number_a_report_and_an_export() {
     assert_eq!(lines(&bench.path("run/predictions/small_coeff-1/recursive.jsonl")), 2);
     assert_eq!(lines(&bench.path("run/predictions/small_coeff-1/beam.jsonl")), 10);
 
+    // A look at less is printed, alone, and changes nothing.
+    let kept = std::fs::read(bench.path("run/metrics.json")).unwrap();
+    let look = bench.run(&["eval", "run", "--on", "small_coeff:1", "--proofs", "1", "--no-beam", "--device", "cpu"]);
+    let (shown, said) = (String::from_utf8_lossy(&look.stdout), String::from_utf8_lossy(&look.stderr));
+    assert!(shown.contains("tested on small_coeff with 1 variable\n") && !shown.contains("medium_coeff"), "{shown}");
+    assert!(said.contains("keeps what it knows of small_coeff:1") && !said.contains("guarded"), "{said}");
+    assert_eq!(std::fs::read(bench.path("run/metrics.json")).unwrap(), kept);
+    assert_eq!(lines(&greedy) as u64, home["greedy"]["stepwise"]["exact"]["of"].as_u64().unwrap());
+
     // The same records, scored as a stranger's.
     let theirs = bench.ok(&["eval", "--predictions", "run/predictions/small_coeff-1/greedy.jsonl", "--json"]);
     let theirs: Value = serde_json::from_str(&theirs).unwrap();
@@ -62,11 +72,16 @@ fn a_plain_run_gets_every_number_a_report_and_an_export() {
     assert_eq!(config["model_type"], "mbart");
     assert!(std::fs::read_to_string(bench.path("hf/README.md")).unwrap().contains("Full proof"));
     assert_eq!(bench.run(&["export", "run", "--out", "hf"]).status.code(), Some(2), "an export is not overwritten");
+    let mode = |name: &str| std::fs::metadata(bench.path("hf").join(name)).unwrap().permissions().mode();
+    assert_eq!(mode("model.safetensors"), mode("config.json"), "whoever may read one may read the other");
 
     let proof = bench.ok(&["prove", "(2*x^1)*(3)+(x+1)*(4)", "--model", "run", "--alternatives"]);
     assert!(proof.contains("a model trained on small_coeff, 1 variable, plain, coarse, infix"), "{proof}");
     let outside = bench.ok(&["prove", "(2*y^1)*(3)+(x+1)*(4)", "--model", "run"]);
-    assert!(outside.contains("outside of what it was trained on: it has 2 variables, not 1"), "{outside}");
+    assert!(
+        outside.contains("outside of what it was trained on: the number of variables is 2; there it is at most 1"),
+        "{outside}"
+    );
 }
 
 #[test]
@@ -79,7 +94,11 @@ fn what_is_missing_is_named() {
     };
     assert!(refused(&["eval", "nowhere"]).contains("nowhere holds no run"));
     std::fs::create_dir(bench.path("empty")).unwrap();
-    assert!(refused(&["report", "empty"]).contains("config.toml"));
+    assert!(refused(&["report", "empty"]).contains("there is no config.toml"));
+    std::fs::write(bench.path("empty/config.toml"), "[data]\nvars").unwrap();
+    assert!(refused(&["report", "empty"]).contains("config.toml is damaged"));
+    assert!(refused(&["eval", "empty"]).contains("empty/config.toml, line 2"));
+    assert!(refused(&["check", "empty"]).contains("cannot read empty, line 1"));
     std::fs::write(bench.path("bad.jsonl"), "{\"proof\": 1}\n").unwrap();
     assert!(refused(&["eval", "--predictions", "bad.jsonl"]).contains("bad.jsonl"));
     bench.trained();
@@ -89,6 +108,18 @@ fn what_is_missing_is_named() {
     let long = vec!["(2*x^1)*(3)"; 30].join("+");
     let sentence = refused(&["prove", &long, "--model", "run"]);
     assert!(sentence.contains("the expression has 359 tokens and this model takes 255: "), "{sentence}");
+    assert!(refused(&["eval", "run", "--setting", "calculator"]).contains("--setting"), "a run knows its own");
+    let look =
+        bench.run(&["eval", "run", "--on", "small_coeff/mul2:1", "--proofs", "1", "--no-beam", "--device", "cpu"]);
+    let said = String::from_utf8_lossy(&look.stderr);
+    assert!(said.contains("training was not guarded against small_coeff/mul2:1"), "{said}");
+    std::fs::write(bench.path("run/metrics.json"), "{").unwrap();
+    let page = bench.run(&["report", "run"]);
+    let said = String::from_utf8_lossy(&page.stderr);
+    assert!(page.status.success() && said.contains("metrics.json is damaged"), "{said}");
+    // A folder that cannot become whole does not stay.
+    assert!(refused(&["export", "run", "--compact", "--out", "small/model"]).contains("metrics.json is damaged"));
+    assert_eq!(std::fs::read_dir(bench.path("small")).unwrap().count(), 0);
     std::fs::remove_file(bench.path("run/model.safetensors")).unwrap();
     assert!(refused(&["eval", "run"]).contains("not finished"));
 }

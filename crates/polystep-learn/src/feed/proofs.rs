@@ -51,6 +51,13 @@ impl Proofs {
         Proofs { block_proofs, ..self }
     }
 
+    /// Whether the guard of a run that learns `tasks` holds the sets of another one; if not, training may have met some of
+    /// their endpoints.
+    pub fn guards(tasks: &[Task], tested: &Task) -> bool {
+        let same = |task: &Task| task.space == tested.space && task.vars == tested.vars;
+        is_standard(tested) || tasks.iter().any(same)
+    }
+
     /// The endpoints and exercises that training never meets.
     pub fn guard(&self) -> &Guard {
         &self.guard
@@ -61,12 +68,15 @@ impl Proofs {
 fn guard_for(tasks: &[Task]) -> Result<Arc<Guard>, SpaceError> {
     static STANDARD: OnceLock<Arc<Guard>> = OnceLock::new();
     let mut guard = Arc::clone(STANDARD.get_or_init(|| Arc::new(Guard::standard())));
-    for Task { space, vars, setting, .. } in tasks {
-        if !Guard::is_standard(space, *vars) && *setting != Setting::Arithmetic {
-            Arc::make_mut(&mut guard).extend(space, *vars)?;
-        }
+    for task in tasks.iter().filter(|task| !is_standard(task)) {
+        Arc::make_mut(&mut guard).extend(&task.space, task.vars)?;
     }
     Ok(guard)
+}
+
+/// Whether the standard guard holds the sets of a task; it has all exercises of the probe.
+fn is_standard(task: &Task) -> bool {
+    task.setting == Setting::Arithmetic || Guard::is_standard(&task.space, task.vars)
 }
 
 impl Source for Proofs {

@@ -97,6 +97,33 @@ fn a_space_of_ones_own_is_guarded_too() {
     assert!(source.guard().len() > Guard::standard().len());
 }
 
+/// What `guards` says of a test set is what the guard of the training data does.
+#[test]
+fn a_run_knows_which_sets_it_guarded_against() {
+    let task = |key: &str, vars| Task::new(Space::of_key(key).unwrap(), vars);
+    let learned = [task("small_coeff", 1), task("small_coeff", 3)];
+    let source = Proofs::mixed(&learned, 1, 512).unwrap();
+    for (key, vars, guarded) in [
+        ("small_coeff", 1, true),
+        ("no_backtrack", 2, true),
+        ("small_coeff", 3, true),
+        ("large_coeff", 3, false),
+        ("medium_coeff/mul2", 1, false),
+    ] {
+        let tested = task(key, vars);
+        assert_eq!(Proofs::guards(&learned, &tested), guarded, "{key}:{vars}");
+        let mut polynomials =
+            Polynomials::new(&tested.space, vars, Style::default(), SEED, polystep_core::Purpose::Test).unwrap();
+        let held = |index| {
+            polynomials.draw(index);
+            source.guard().contains(polynomials.endpoint_fingerprint())
+        };
+        assert_eq!((0..1000).all(held), guarded, "{key}:{vars}");
+    }
+    let exercises = Task { setting: Setting::Arithmetic, ..task("small_coeff", 1) };
+    assert!(Proofs::guards(&[], &exercises));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(8))]
 

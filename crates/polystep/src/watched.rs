@@ -1,0 +1,41 @@
+//! A model that is watched while it decodes: minutes on a CPU, which must not be silent.
+
+use polystep_engine::EngineError;
+use polystep_learn::decode::{Capacity, Lane, Stepper, TopTokens};
+
+use crate::progress::Progress;
+
+/// A stepper, and how many sources it has answered.
+pub struct Watched<'a> {
+    stepper: &'a mut dyn Stepper,
+    progress: Progress,
+    /// Sources that it is answering now.
+    begun: u64,
+}
+
+impl<'a> Watched<'a> {
+    /// Watches `stepper` answer about `total` sources; `what` they are is a plural noun.
+    pub fn new(stepper: &'a mut dyn Stepper, what: impl Into<String>, total: usize) -> Self {
+        Watched { stepper, progress: Progress::new(what, total as u64), begun: 0 }
+    }
+}
+
+impl Stepper for Watched<'_> {
+    fn capacity(&self) -> Capacity {
+        self.stepper.capacity()
+    }
+
+    fn max_tokens(&self) -> usize {
+        self.stepper.max_tokens()
+    }
+
+    fn begin(&mut self, sources: &[&[u8]]) -> Result<(), EngineError> {
+        self.progress.add(self.begun);
+        self.begun = sources.len() as u64;
+        self.stepper.begin(sources)
+    }
+
+    fn step(&mut self, position: usize, lanes: &[Lane], k: usize, out: &mut TopTokens) -> Result<(), EngineError> {
+        self.stepper.step(position, lanes, k, out)
+    }
+}
