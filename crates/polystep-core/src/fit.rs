@@ -5,56 +5,56 @@ use crate::poly::Poly;
 use crate::space::{Count, Space};
 use crate::{ArithmeticError, TermOrder};
 
-/// The first reason why a start does not belong to a space with so many variables, as the end of a sentence: "it has 4 products,
-/// at most 3 are drawn"; none if it could have been sampled.
-pub fn misfit(state: &State, space: &Space, vars: usize, order: TermOrder) -> Result<Option<String>, ArithmeticError> {
-    if state.vars() > vars {
-        return Ok(Some(format!("it has {} variables, not {vars}", state.vars())));
+/// Why a start does not belong to a space.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Misfit {
+    /// How many of its questions the start has passed: of several spaces, the nearest is the one with most.
+    pub passed: usize,
+    /// The first that it fails, as the end of a sentence: "it has 4 products; there it is 2 to 3".
+    pub why: String,
+}
+
+/// Asks whether a start could have been sampled from a space with so many variables; none if it could.
+pub fn misfit(state: &State, space: &Space, vars: usize, order: TermOrder) -> Result<Option<Misfit>, ArithmeticError> {
+    let mut asked = vec![over("the number of variables", state.vars() as u64, vars as u64)];
+    if state.is_endpoint() {
+        asked.push(Some("it is a bare polynomial, not a sum of products".into()));
     }
-    let State::Sum(products) = state else {
-        return Ok(Some("it is a bare polynomial, not a sum of products".into()));
-    };
-    if let Some(why) = outside("products", products.len(), space.products) {
-        return Ok(Some(why));
-    }
+    let products = state.products();
+    asked.push(outside("product", "", products.len(), space.products));
     for product in products {
         // A product may end early, so one factor is always possible.
-        if let Some(why) = outside("factors in a product", product.0.len(), Count { min: 1, ..space.factors }) {
-            return Ok(Some(why));
-        }
+        asked.push(outside("factor", " in a product", product.0.len(), Count { min: 1, ..space.factors }));
         for factor in &product.0 {
             let coeff = factor.0.iter().map(|t| t.coeff).max().unwrap_or(0);
             let degree = factor.0.iter().map(|t| t.monomial.degree()).max().unwrap_or(0);
-            let checks = [
+            asked.extend([
                 over("terms in a factor", factor.0.len() as u64, u64::from(space.terms.factor)),
                 over("a coefficient in a factor", coeff, space.coeff.factor),
                 over("the degree of a factor", u64::from(degree), u64::from(space.degree.factor)),
-            ];
-            if let Some(why) = checks.into_iter().flatten().next() {
-                return Ok(Some(why));
-            }
+            ]);
         }
         let value = product.value(order)?;
-        let checks = [
+        asked.extend([
             over("terms in a simplified product", value.terms().len() as u64, u64::from(space.terms.product)),
             over("a coefficient in a simplified product", value.max_coeff(), space.coeff.product),
-        ];
-        if let Some(why) = checks.into_iter().flatten().next() {
-            return Ok(Some(why));
-        }
+        ]);
     }
     let value: Poly = state.value(order)?;
     let degree = value.degree();
-    let checks = [
+    asked.extend([
         over("a coefficient of the endpoint", value.max_coeff(), space.coeff.polynomial),
         over("the degree of the endpoint", u64::from(degree), u64::from(space.degree.polynomial)),
-    ];
-    Ok(checks.into_iter().flatten().next())
+    ]);
+    let failed = asked.into_iter().enumerate().find_map(|(passed, why)| Some(Misfit { passed, why: why? }));
+    Ok(failed)
 }
 
-fn outside(what: &str, n: usize, count: Count) -> Option<String> {
+/// A number of things, named by a noun and what follows it.
+fn outside(noun: &str, after: &str, n: usize, count: Count) -> Option<String> {
     let (min, max) = (count.min as usize, count.max as usize);
-    (n < min || n > max).then(|| format!("it has {n} {what}; there it is {min} to {max}"))
+    let s = if n == 1 { "" } else { "s" };
+    (n < min || n > max).then(|| format!("it has {n} {noun}{s}{after}; there it is {min} to {max}"))
 }
 
 fn over(what: &str, n: u64, cap: u64) -> Option<String> {
@@ -69,7 +69,7 @@ mod tests {
     fn why(text: &str) -> Option<String> {
         let style = Style::default();
         let state = notation::parse(text, Notation::Infix, style).unwrap();
-        misfit(&state, &Space::named("small_coeff").unwrap(), 1, style.order).unwrap()
+        misfit(&state, &Space::named("small_coeff").unwrap(), 1, style.order).unwrap().map(|m| m.why)
     }
 
     #[test]
@@ -90,8 +90,8 @@ mod tests {
     #[test]
     fn each_cap_is_named() {
         for (text, part) in [
-            ("(x1^1)*(x2^1)+(3)*(2)", "2 variables"),
-            ("(x1^1)*(2)", "1 products"),
+            ("(x1^1)*(x2^1)+(3)*(2)", "the number of variables is 2"),
+            ("(x1^1)*(2)", "1 product;"),
             ("(x1^1)*(2)*(2)*(2)+(3)*(2)", "4 factors"),
             ("(6*x1^1)*(2)+(3)*(2)", "a coefficient in a factor is 6"),
             ("(x1^4)*(2)+(3)*(2)", "the degree of a factor is 4"),

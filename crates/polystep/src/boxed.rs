@@ -54,7 +54,7 @@ pub fn folder() -> Option<PathBuf> {
     let binary = std::env::current_exe().ok();
     let above = binary.iter().flat_map(|b| b.ancestors().skip(1)).map(|a| a.join("models"));
     let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models");
-    above.chain([built]).find(|f| holds_models(f))
+    above.chain(built.canonicalize()).find(|f| holds_models(f))
 }
 
 fn holds_models(folder: &Path) -> bool {

@@ -7,11 +7,16 @@ use std::fmt::Write as _;
 
 use polystep_core::judge::{evaluate_brackets, untagged};
 use polystep_core::{Check, Proof, Setting, State, Task, Verdict, check_step, fit, notation, token};
-use polystep_learn::decode::{BeamOptions, EngineStepper, Hypothesis, Start, Stopped, beam_search, recursive_proofs};
+use polystep_learn::decode::{
+    BeamOptions, EngineStepper, Hypothesis, Start, Stepper, Stopped, beam_search, recursive_proofs,
+};
 use serde::Serialize;
 
 use crate::device::Device;
 use crate::failure::{Result, bad_input};
+use crate::prove::NOTHING_TO_PROVE;
+use crate::table::counted;
+use crate::train::description;
 use crate::trained::Trained;
 
 /// What to show beside the proof.
@@ -49,17 +54,26 @@ struct NeuralProof {
     right: bool,
 }
 
+impl NeuralProof {
+    fn json(&self) -> Result<String> {
+        Ok(serde_json::to_string(self).map_err(anyhow::Error::from)? + "\n")
+    }
+}
+
 /// Has the model prove `start`; returns the text to print.
 pub fn prove(trained: &Trained, start: &State, device: Device, threads: usize, options: &Options) -> Result<String> {
-    let task = &trained.task;
+    let task = trained.home();
     if task.setting == Setting::Arithmetic {
         return Err(bad_input("this model was trained on the arithmetic probe: it proves nothing"));
     }
     let style = task.style;
     let proof = Proof::of(start, task.granularity, style).map_err(bad_input)?;
     let lines = proof.lines(task.setting, task.notation, style);
+    let written = notation::print(start, task.notation, style);
     let Some(first) = lines.first() else {
-        return Ok("endpoint: already in normal form, nothing to prove\n".into());
+        let (start, trained_on) = (written, description(&trained.config));
+        let proof = NeuralProof { start, trained_on, outside: None, steps: Vec::new(), stop: "end", right: true };
+        return if options.json { proof.json() } else { Ok(format!("{NOTHING_TO_PROVE}\n")) };
     };
     // One position is the last token's, `</s>`.
     let (tokens, most) = (first.input.len(), trained.model.max_positions - 1);
@@ -68,6 +82,11 @@ pub fn prove(trained: &Trained, start: &State, device: Device, threads: usize, o
         return Err(bad_input(format!("{long}: polystep prove --symbolic writes the exact proof")));
     }
     let mut stepper = trained.stepper(device, threads)?;
+    let (tokens, most) = (first.input.len() + 1, stepper.max_tokens());
+    if tokens > most {
+        let sentence = format!("the expression has {tokens} tokens, and the model reads at most {most}");
+        return Err(bad_input(format!("{sentence}; --symbolic proves it exactly")));
+    }
     let begin = Start { input: first.input.clone(), steps: lines.len() };
     let mut walked = recursive_proofs(&mut stepper, task, std::slice::from_ref(&begin))?;
     let walked = walked.remove(0);
@@ -104,31 +123,26 @@ pub fn prove(trained: &Trained, start: &State, device: Device, threads: usize, o
     };
     let right = stop == "end" && steps.iter().all(|s| s.verdict == Verdict::Exact.name());
     let outside = outside(trained, start)?;
-    let start = notation::print(start, task.notation, style);
-    let proof = NeuralProof { start, trained_on: trained_on(trained), outside, steps, stop, right };
-    if options.json {
-        return Ok(serde_json::to_string(&proof).map_err(anyhow::Error::from)? + "\n");
-    }
-    Ok(for_people(&proof, options, &stepper))
+    let proof = NeuralProof { start: written, trained_on: description(&trained.config), outside, steps, stop, right };
+    if options.json { proof.json() } else { Ok(for_people(&proof, options, &stepper)) }
 }
 
-/// Why the expression lies in none of the spaces that the model learned, if so; of several the first one's reason.
-pub fn outside(trained: &Trained, start: &State) -> Result<Option<String>> {
-    let mut first = None;
-    for Task { space, vars, style, .. } in &trained.tasks {
-        match fit::misfit(start, space, *vars, style.order).map_err(bad_input)? {
-            Some(why) => first = first.or(Some(why)),
-            None => return Ok(None),
+/// Why the expression lies in none of the spaces that the model learned, if so; of several the nearest one's reason.
+fn outside(trained: &Trained, start: &State) -> Result<Option<String>> {
+    let mut nearest: Option<(fit::Misfit, &Task)> = None;
+    for task in &trained.tasks {
+        let Some(found) = fit::misfit(start, &task.space, task.vars, task.style.order).map_err(bad_input)? else {
+            return Ok(None);
+        };
+        let nearer = |(best, of): &(fit::Misfit, &Task)| (found.passed, task.vars) > (best.passed, of.vars);
+        if nearest.as_ref().is_none_or(nearer) {
+            nearest = Some((found, task));
         }
     }
-    Ok(first)
-}
-
-fn trained_on(trained: &Trained) -> String {
-    let d = &trained.config.data;
-    let vars = if d.vars == 1 { "1 variable".into() } else { format!("{} variables", d.vars) };
-    let also = if d.also.is_empty() { String::new() } else { format!(" with {} more", d.also.len()) };
-    format!("{}, {vars}{also}, {}, {}, {}", d.config, d.setting, d.granularity, d.notation)
+    Ok(nearest.map(|(found, task)| match &trained.tasks[..] {
+        [_] => found.why,
+        _ => format!("nearest is {} with {}, but {}", task.space.key, counted(task.vars, "variable"), found.why),
+    }))
 }
 
 /// The checker's word on one step of the model.

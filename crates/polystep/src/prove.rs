@@ -34,6 +34,9 @@ Examples:
 
 You may type spaces, x_1, x and y for x1 and x2, ** for ^, and leave out parentheses around single terms.";
 
+/// What is said of a start in normal form.
+pub const NOTHING_TO_PROVE: &str = "endpoint: already in normal form, nothing to prove";
+
 /// Flags of `polystep prove`.
 #[derive(ClapArgs, Debug)]
 #[command(after_help = EXAMPLES)]
@@ -53,7 +56,7 @@ pub struct Args {
     #[arg(long)]
     latex: bool,
     /// The folder of a run whose model proves it; its task decides how steps are written [default: the model in models/ that fits]
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["latex", "symbolic"])]
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["latex", "symbolic", "WritingArgs"])]
     model: Option<PathBuf>,
     /// How sure the model is of each step, and what else it would have written
     #[arg(long, conflicts_with_all = ["latex", "symbolic"])]
@@ -69,7 +72,7 @@ pub struct Args {
 pub fn run(args: Args) -> Result<()> {
     let Args { expression, writing, symbolic, json, latex, model, alternatives, device, threads } = args;
     let trained = model.as_deref().map(Trained::open).transpose()?;
-    let style = trained.as_ref().map_or(writing.style(), |t| t.task.style);
+    let style = trained.as_ref().map_or(writing.style(), |t| t.home().style);
     match writing.setting {
         Setting::Arithmetic => {
             return Err(bad_input("the arithmetic setting has no polynomials: nothing to prove"));
@@ -195,7 +198,7 @@ fn what(step: &Step) -> String {
 
 fn summary(proof: &Proof) -> String {
     if proof.steps.is_empty() {
-        return "endpoint: already in normal form, nothing to prove".into();
+        return NOTHING_TO_PROVE.into();
     }
     let counts: Vec<String> = [StepKind::Facstep, StepKind::Mulstep, StepKind::Sumstep]
         .into_iter()

@@ -56,12 +56,29 @@ fn the_model_whose_space_the_expression_belongs_to_is_asked() {
     assert!(small.starts_with("a model trained on small_coeff, 1 variable, plain"), "{small}");
     // 90 is too large a coefficient for small_coeff.
     let (large, _) = asked(&["(9*x)*(10)+(3)*(x)"]);
-    assert!(large.starts_with("a model trained on large_coeff, 1 variable with 1 more, plain"), "{large}");
+    assert!(large.starts_with("a model trained on large_coeff, 1 variable and 1 more space, plain"), "{large}");
     assert!(!large.contains("note:"), "{large}");
     let (two, _) = asked(&["(x+y)*(2)+(3)*(x)"]);
     assert!(two.starts_with("a model trained on large_coeff") && !two.contains("note:"), "{two}");
     let (outside, _) = asked(&["(x+1)*(200)+(3)*(x)"]);
     assert!(outside.starts_with("a model trained on large_coeff") && outside.contains("note:"), "{outside}");
+    // It has learned two variables: only the third is new to it.
+    let (three, _) = asked(&["(x+y)*(z)+(3)*(x)"]);
+    let nearest = "nearest is medium_coeff with 2 variables, but the number of variables is 3; there it is at most 2";
+    assert!(three.contains(nearest), "{three}");
+    let (ends, _) = asked(&["x+1", "--json"]);
+    let ends: serde_json::Value = serde_json::from_str(&ends).unwrap();
+    assert!(ends["right"] == true && ends["steps"].as_array().is_some_and(Vec::is_empty), "{ends}");
+
+    let refused = |args: &[&str]| {
+        let output = polystep(folder, &[&["prove"][..], args].concat());
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let long = refused(&[&["(x+1)*(x+2)"; 20].join("+")]);
+    assert!(long.contains("the model reads at most 128") && long.contains("--symbolic"), "{long}");
+    let run = refused(&["(x+1)*(2)+(3)", "--model", "runs/a-small", "--setting", "calculator"]);
+    assert!(run.contains("--model") && run.contains("--setting"), "{run}");
 
     let (exact, note) = asked(&["(x+1)*(2)+(3)*(x)", "--notation", "prefix"]);
     assert!(exact.starts_with("P0") && note.contains("writes plain coarse steps in prefix"), "{note}");
