@@ -47,7 +47,7 @@ pub struct Count {
 
 /// Caps on coefficients.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table as in { polynomial = 120, product = 40, factor = 8 }")]
 pub struct Coefficients {
     /// In the simplified polynomial.
     pub polynomial: u64,
@@ -59,7 +59,7 @@ pub struct Coefficients {
 
 /// Caps on degrees.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table as in { polynomial = 6, factor = 3 }")]
 pub struct Degrees {
     /// Of the simplified polynomial.
     pub polynomial: u32,
@@ -69,7 +69,7 @@ pub struct Degrees {
 
 /// Caps on numbers of terms.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table as in { product = 8, factor = 3 }")]
 pub struct Terms {
     /// Of a simplified product.
     pub product: u32,
@@ -79,7 +79,7 @@ pub struct Terms {
 
 /// Caps on numbers of products and factors; at least two of each are drawn.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table as in { products = 3, factors = 3 }")]
 pub struct Max {
     /// Products of a polynomial.
     pub products: u32,

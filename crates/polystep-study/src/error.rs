@@ -36,6 +36,14 @@ pub enum StudyError {
         /// What is wrong with it.
         why: String,
     },
+    /// A folder in which nothing of a run can be read.
+    #[error("{} holds no run: {why}", path.display())]
+    NoRun {
+        /// The folder.
+        path: PathBuf,
+        /// What is missing or damaged in it.
+        why: String,
+    },
     /// One step was predicted twice.
     #[error("step {step} of proof {proof} stands twice in the predictions: is a file joined to itself?")]
     Twice {

@@ -135,8 +135,7 @@ impl RunFolder {
             serde_json::from_str(text).map_err(|e| e.to_string())
         });
         if run.config.is_none() && run.metrics.is_none() && run.log.is_empty() {
-            let why = "there is no config.toml, metrics.json or metrics.jsonl in it".to_owned();
-            return Err(StudyError::Document { path: path.to_path_buf(), why });
+            return Err(StudyError::NoRun { path: path.to_path_buf(), why: run.notes.join(" ") });
         }
         Ok(run)
     }

@@ -41,9 +41,16 @@ impl SpaceArgs {
         if path.extension().is_some_and(|e| e == "toml") {
             let text =
                 std::fs::read_to_string(path).map_err(|e| bad_input(format!("cannot read {}: {e}", path.display())))?;
-            return Space::from_toml(&text).map_err(|e| space_error(e, Some((&self.config, &text))));
+            let wrong = |e| space_error(e, Some((&self.config, &text)));
+            let space = Space::from_toml(&text).map_err(wrong)?;
+            // Here, where the file is known; with how many variables is asked later.
+            space.validate(1).map_err(wrong)?;
+            return Ok(space);
         }
-        Space::of_key(&self.config).map_err(|e| space_error(e, None))
+        Space::of_key(&self.config).map_err(|e| match e {
+            SpaceError::Unknown { .. } => bad_input(format!("{e}; a space of one's own is a file that ends in .toml")),
+            e => space_error(e, None),
+        })
     }
 }
 

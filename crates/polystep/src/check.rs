@@ -83,7 +83,13 @@ pub fn run(args: Args) -> Result<()> {
     let mut lines = BufReader::new(reader).lines();
     let mut first = 1;
     loop {
-        let block: Vec<String> = lines.by_ref().take(BLOCK).collect::<std::io::Result<_>>()?;
+        let mut block = Vec::new();
+        for line in lines.by_ref().take(BLOCK) {
+            let number = first + block.len();
+            let unreadable =
+                |e| bad_input(format!("cannot read {name}, line {number}: {e}; check reads lines of JSON"));
+            block.push(line.map_err(unreadable)?);
+        }
         if block.is_empty() {
             break;
         }
@@ -126,7 +132,8 @@ fn judge(line: &str, name: &str, number: usize, args: &Args) -> Result<Option<Ju
     }
     let record = read(line).map_err(|e| {
         let column = if e.column() > 0 { format!(", column {}", e.column()) } else { String::new() };
-        bad_input(format!("{name}, line {number}{column}: {}", plain(&e)))
+        let kinds = "; a line is a proof (with steps), a prediction (with beams) or a step example";
+        bad_input(format!("{name}, line {number}{column}: {}{}", plain(&e), if e.is_data() { kinds } else { "" }))
     })?;
     let prediction = |p: &PredictionRecord| inspect::prediction(p, args.granularity, args.setting);
     let (kind, (findings, any_beam_exact)) = match record {

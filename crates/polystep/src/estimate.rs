@@ -32,8 +32,8 @@ pub struct Args {
     /// How many variables; several numbers with commas
     #[arg(long, default_value = "1", value_delimiter = ',')]
     vars: Vec<usize>,
-    /// Polynomials per draw; the paper's tables use 5 million
-    #[arg(long, value_name = "N", default_value_t = 5_000_000, value_parser = clap::value_parser!(u64).range(1..))]
+    /// Polynomials per draw, up to a billion (32 bytes of memory each); the paper's tables use 5 million
+    #[arg(long, value_name = "N", default_value_t = 5_000_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     draws: u64,
     /// The seed
     #[arg(long, default_value_t = 1)]

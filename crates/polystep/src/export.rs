@@ -16,6 +16,7 @@ use polystep_study::{Metrics, RunFolder};
 use crate::failure::{Result, bad_input};
 use crate::output::Output;
 use crate::say;
+use crate::table::counted;
 use crate::train::failure;
 use crate::trained::Trained;
 
@@ -52,11 +53,11 @@ pub fn run(args: Args) -> Result<()> {
         return Err(bad_input(format!("{} holds a model already: choose another --out", args.out.display())));
     }
     let card = card(&trained, &args.run, if args.compact { "" } else { HEAD });
-    let Trained { model, layout, params, task, .. } = &trained;
+    let Trained { model, layout, params, .. } = &trained;
     if args.compact {
         return compact(&args, &trained, &card);
     }
-    write_folder(&args.out, model, layout, params, task.notation, &card).map_err(failure)?;
+    write_folder(&args.out, model, layout, params, trained.home().notation, &card).map_err(failure)?;
     say!("{}: loads with AutoModelForSeq2SeqLM.from_pretrained", args.out.display())
 }
 
@@ -83,11 +84,11 @@ fn compact(args: &Args, trained: &Trained, card: &str) -> Result<()> {
 
 /// The model card: what it is, how it was made, what was measured, how to call it.
 fn card(trained: &Trained, run: &Path, head: &str) -> String {
-    let Trained { config, model, layout, task, .. } = trained;
-    let data = &config.data;
+    let Trained { config, model, layout, .. } = trained;
+    let (task, data) = (trained.home(), &config.data);
     let family = if model.norm == NormOrder::Pre { "mBART (pre-norm)" } else { "BART (post-norm)" };
     let mut card = format!(
-        "{head}# polystep: {}, {} variable(s){}, {}, {}, {}\n\n\
+        "{head}# polystep: {}, {}{}, {}, {}, {}\n\n\
          A Transformer that simplifies polynomials step by step: it reads one state of a proof and writes the next.\n\
          Trained with polystep, recipe `{}`, seed {}.\n\n\
          - shape: {family}, {} parameters, d {}, {}+{} layers, {} heads, up to {} tokens\n\
@@ -95,7 +96,7 @@ fn card(trained: &Trained, run: &Path, head: &str) -> String {
          - the decoder starts from `<s>` (id 1). If you train on with `labels`, pass `decoder_input_ids` too: mBART's own shift\n  \
          would start from the last label\n",
         task.space.key,
-        task.vars,
+        counted(task.vars, "variable"),
         if data.also.is_empty() { String::new() } else { format!(" with {} more spaces", data.also.len()) },
         data.setting,
         data.granularity,
@@ -121,8 +122,9 @@ fn measured(metrics: &Metrics, card: &mut String) {
     for evaluation in &metrics.evaluations {
         let _ = writeln!(
             card,
-            "On {} with {} variable(s):\n\n| | ours | paper |\n|---|---|---|",
-            evaluation.config, evaluation.vars
+            "On {} with {}:\n\n| | ours | paper |\n|---|---|---|",
+            evaluation.config,
+            counted(evaluation.vars as usize, "variable")
         );
         for cell in cells(metrics, evaluation) {
             let Some(ours) = cell.ours else { continue };

@@ -51,7 +51,7 @@ impl Failure {
                 ExitCode::from(2)
             }
             Failure::Runtime(error) => {
-                let _ = writeln!(stderr, "error: {error:#}");
+                let _ = writeln!(stderr, "error: {}", sentence(&error));
                 ExitCode::FAILURE
             }
             Failure::Interrupted => {
@@ -63,12 +63,29 @@ impl Failure {
     }
 }
 
+/// An error with its causes, in one line; a cause that has been told already is not repeated.
+fn sentence(error: &anyhow::Error) -> String {
+    let mut told = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if !told.contains(&cause) {
+            let colon = if told.is_empty() { "" } else { ": " };
+            told = format!("{told}{colon}{cause}");
+        }
+    }
+    told
+}
+
+/// Whether standard error shows colours; `NO_COLOR` asks for none.
+fn colours() -> bool {
+    io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|wish| wish.is_empty())
+}
+
 fn render(diagnostic: &dyn Diagnostic) -> String {
     let has_place = diagnostic.labels().is_some_and(|mut labels| labels.next().is_some());
     if !has_place {
         return format!("error: {diagnostic}\n");
     }
-    let theme = if io::stderr().is_terminal() { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
+    let theme = if colours() { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
     let mut text = format!("error: {diagnostic}\n");
     let mut drawn = String::new();
     let handler = GraphicalReportHandler::new_themed(theme).with_links(false).with_width(120);
@@ -97,5 +114,18 @@ impl From<anyhow::Error> for Failure {
             e.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe)
         };
         if error.chain().any(closed) { Failure::ClosedPipe } else { Failure::Runtime(error) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cause_is_told_once() {
+        let full = || io::Error::from_raw_os_error(28);
+        let error =
+            anyhow::Error::from(full()).context(format!("cannot write a.bin: {}", full())).context("the run stops");
+        assert_eq!(sentence(&error), format!("the run stops: cannot write a.bin: {}", full()));
     }
 }

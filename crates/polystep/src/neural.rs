@@ -7,9 +7,7 @@ use std::fmt::Write as _;
 
 use polystep_core::judge::{evaluate_brackets, untagged};
 use polystep_core::{Check, Proof, Setting, State, Task, Verdict, check_step, fit, notation, token};
-use polystep_learn::decode::{
-    BeamOptions, EngineStepper, Hypothesis, Start, Stepper, Stopped, beam_search, recursive_proofs,
-};
+use polystep_learn::decode::{BeamOptions, EngineStepper, Hypothesis, Start, Stopped, beam_search, recursive_proofs};
 use serde::Serialize;
 
 use crate::device::Device;
@@ -82,11 +80,6 @@ pub fn prove(trained: &Trained, start: &State, device: Device, threads: usize, o
         return Err(bad_input(format!("{long}: polystep prove --symbolic writes the exact proof")));
     }
     let mut stepper = trained.stepper(device, threads)?;
-    let (tokens, most) = (first.input.len() + 1, stepper.max_tokens());
-    if tokens > most {
-        let sentence = format!("the expression has {tokens} tokens, and the model reads at most {most}");
-        return Err(bad_input(format!("{sentence}; --symbolic proves it exactly")));
-    }
     let begin = Start { input: first.input.clone(), steps: lines.len() };
     let mut walked = recursive_proofs(&mut stepper, task, std::slice::from_ref(&begin))?;
     let walked = walked.remove(0);

@@ -103,8 +103,7 @@ pub fn run(args: Args) -> Result<()> {
     train(out, &args, threads)?;
 
     say!("\n4. Test it on {TESTED} proofs that it has never met (polystep eval)\n")?;
-    let options =
-        Options { on: Vec::new(), device: Device::Cpu, beam: Some(5), proofs: Some(TESTED), threads };
+    let options = Options { on: Vec::new(), device: Device::Cpu, beam: Some(5), proofs: Some(TESTED), threads };
     let metrics = eval::evaluate_run(out, &options)?;
     let run = polystep_study::RunFolder::open(out).map_err(bad_input)?;
     let page = out.join("report.html");

@@ -6,7 +6,7 @@ use clap::Args as ClapArgs;
 use polystep_study::{RunFolder, report};
 
 use crate::failure::{Result, bad_input};
-use crate::say;
+use crate::{output, say};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -36,6 +36,9 @@ pub fn run(args: Args) -> Result<()> {
         (None, _) => PathBuf::from("report.html"),
     };
     let runs = args.runs.iter().map(|run| RunFolder::open(run).map_err(bad_input)).collect::<Result<Vec<_>>>()?;
+    for note in runs.iter().flat_map(|run| &run.notes) {
+        output::note(format_args!("note: {note}"));
+    }
     let files = report::write(&runs, &out).map_err(bad_input)?;
     for file in files {
         say!("{}", file.display())?;

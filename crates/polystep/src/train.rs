@@ -13,6 +13,7 @@ use polystep_learn::train::{Outcome, Plan, RunFolder, Share, TestReport, Trainer
 use crate::args::ThreadArgs;
 use crate::device::{Device, data_threads};
 use crate::failure::{Failure, Result, bad_input, bad_text};
+use crate::table::counted;
 use crate::train_display::Display;
 use crate::{interrupt, say};
 
@@ -120,6 +121,7 @@ pub fn run(args: Args) -> Result<()> {
         }
     };
     let mut display = Display::new();
+    display.say(&format!("{}: {}, {}", folder.path().display(), description(&plan.config), budget(&plan.config)));
     let trainer = Trainer::new(&plan, &folder, executor.as_mut(), &mut display, data_threads(device, threads));
     let outcome = trainer.and_then(|trainer| trainer.run(interrupt::flag())).map_err(failure)?;
     drop(display);
@@ -161,6 +163,28 @@ fn print(report: &TestReport) -> Result<()> {
     say!("  {} examples in {:.0} s, {} steps", report.examples, report.seconds, report.steps)?;
     let rejected = 100.0 * report.rejected as f64 / (report.proofs + report.rejected).max(1) as f64;
     say!("  {rejected:.2} % of what was drawn for training met an evaluation set and was drawn again")
+}
+
+/// What a run learns, for people.
+pub fn description(config: &RunConfig) -> String {
+    let d = &config.data;
+    let also = match d.also.len() {
+        0 => String::new(),
+        more => format!(" and {}", counted(more, "more space")),
+    };
+    format!("{}, {}{also}, {}, {}, {}", d.config, counted(d.vars, "variable"), d.setting, d.granularity, d.notation)
+}
+
+/// By which recipe a run learns, and how long.
+fn budget(config: &RunConfig) -> String {
+    let t = &config.train;
+    let parts = [
+        t.examples.map(|n| format!("{n} examples")),
+        t.steps.map(|n| format!("{n} steps")),
+        t.minutes.map(|m| format!("{m} minutes")),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    format!("recipe {}, {}", t.recipe, parts.join(" or "))
 }
 
 enum Folder {
@@ -212,6 +236,9 @@ impl Args {
         };
         let config = RunConfig::from_toml(&text, overrides).map_err(|e| config_failure(e, &name, &text))?;
         let out = self.out.clone().unwrap_or_else(|| default_folder(&config));
+        if out.is_file() {
+            return Err(bad_input(format!("{} is a file: --out names a folder", out.display())));
+        }
         if out.join("config.toml").exists() {
             let sentence = format!("{} holds a run already: choose another --out, or --resume it", out.display());
             return Err(bad_input(sentence));
@@ -220,21 +247,27 @@ impl Args {
     }
 
     fn resumed(&self, overrides: &[(String, String)]) -> Result<(Folder, RunConfig)> {
-        if self.file.is_some() || self.config.is_some() {
-            return Err(bad_input(
-                "--resume takes its configuration from the run's folder: leave out the TOML and --config",
-            ));
-        }
-        if let Some((key, _)) = overrides.iter().find(|(key, _)| !RESUMABLE.contains(&key.as_str())) {
-            let sentence = format!("a resumed run cannot change {key}, only {}", RESUMABLE.join(", "));
-            return Err(bad_input(sentence));
+        let space = self.config.as_ref().is_some_and(|c| c.ends_with(".toml"));
+        if self.file.is_some() || space {
+            return Err(bad_input("--resume takes its configuration from the run's folder: leave out the TOML"));
         }
         let path = self.out.as_deref().unwrap_or(Path::new("."));
         let (folder, _) = RunFolder::resume(path).map_err(failure)?;
         folder.check_unfinished().map_err(failure)?;
         let name = folder.config_path().display().to_string();
         let text = read(&folder.config_path())?;
-        let config = RunConfig::from_toml(&text, overrides).map_err(|e| config_failure(e, &name, &text))?;
+        let read = |set: &[_]| RunConfig::from_toml(&text, set).map_err(|e| config_failure(e, &name, &text));
+        let (mut set, fixed): (Vec<_>, Vec<_>) =
+            overrides.iter().cloned().partition(|(key, _)| RESUMABLE.contains(&key.as_str()));
+        let config = read(&set)?;
+        // What the run has already may be said again.
+        for (key, value) in fixed {
+            set.push((key.clone(), value));
+            if read(&set)? != config {
+                let sentence = format!("a resumed run cannot change {key}, only {}", RESUMABLE.join(", "));
+                return Err(bad_input(sentence));
+            }
+        }
         Ok((Folder::Old(folder), config))
     }
 }

@@ -31,7 +31,8 @@ impl Display {
         Display { bar, peak: None, said: None, tasks: None }
     }
 
-    fn say(&self, line: &str) {
+    /// A line above the bar, or of the log.
+    pub fn say(&self, line: &str) {
         match &self.bar {
             Some(bar) => bar.println(line),
             // A closed standard error must not end the run.

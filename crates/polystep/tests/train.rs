@@ -120,7 +120,8 @@ fn a_signal_saves_first_and_exits_130() {
     let other = bench.refused(&["--resume", "--out", "run", "--curriculum", "C"]);
     assert!(other.contains("a resumed run cannot change curriculum.name"), "{other}");
     // Another budget is the one thing that a resumed run may change.
-    let output = bench.run(&["--resume", "--out", "run", "--max-steps", "8"]);
+    let again = ["--config", "small_coeff", "--set", "model.layers=1"];
+    let output = bench.run(&[&["--resume", "--out", "run", "--max-steps", "8"], &again[..]].concat());
     assert!(output.status.success(), "{output:?}");
     let output = bench.run(&["--resume", "--out", "run"]);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
@@ -145,6 +146,8 @@ fn what_is_wrong_is_one_sentence_with_its_place() {
     let edges = "curriculum.edges=[[\"add\",\"mixed\"],[\"mixed\",\"add\"]]";
     assert!(bench.refused(&[&circle[..], &[edges]].concat()).contains("the edge mixed -> add closes a circle"));
     assert!(bench.refused(&["--resume", "--out", "nothing"]).contains("holds no run"));
+    assert!(bench.refused(&["tiny.toml", "--out", "tiny.toml"]).contains("tiny.toml is a file"));
+    assert!(bench.refused(&["--recipe", "best"]).contains("train.recipe=\"best\": unknown variant"));
     assert!(bench.refused(&["tiny.toml", "--set", "train.precision=bf16"]).contains("needs --device cuda"));
     // Nothing was left behind by all this.
     assert_eq!(std::fs::read_dir(bench.folder.path()).unwrap().count(), 2);

@@ -157,7 +157,7 @@ fn find(names: &[&str], before: &str, help: &str) -> Result<Library, EngineError
 
 /// The driver.
 pub(crate) fn driver() -> Result<Library, EngineError> {
-    find(&["libcuda.so.1", "libcuda.so"], "", "install the NVIDIA driver, or train with --device cpu")
+    find(&["libcuda.so.1", "libcuda.so"], "", "install the NVIDIA driver, or compute with --device cpu")
 }
 
 /// The run-time compiler.

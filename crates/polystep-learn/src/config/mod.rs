@@ -80,7 +80,7 @@ impl RunConfig {
         let mut given: Table = toml::from_str(text).map_err(at)?;
         for (key, value) in overrides {
             // On its own first: then the sentence is about this key.
-            let alone = alone(key, value).map_err(|why| ConfigError::new(format!("--set {key}={value}: {why}")))?;
+            let alone = alone(key, value).map_err(|why| ConfigError::new(format!("{key}={value}: {why}")))?;
             overlay(&mut given, alone);
         }
         let config = base(&given)?;
@@ -287,8 +287,13 @@ fn single(key: &str, value: &str) -> Option<Table> {
     nested.as_table().cloned()
 }
 
+/// What serde says, in one line and without the names of Rust's types.
 fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let words =
+        [("usize", "a whole number"), ("u64", "a whole number"), ("f64", "a number"), ("bool", "true or false")];
+    let named = words.iter().find_map(|(name, word)| Some((line.strip_suffix(name)?, word)));
+    named.map_or_else(|| line.clone(), |(before, word)| format!("{before}{word}"))
 }
 
 #[cfg(test)]

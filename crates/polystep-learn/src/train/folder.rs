@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::score::TestReport;
 use crate::LearnError;
-use crate::config::RunConfig;
+use crate::config::{ConfigError, RunConfig};
 use crate::files::{Lock, write_whole};
 
 /// A folder that holds one run.
@@ -45,7 +45,8 @@ impl RunFolder {
             return Err(LearnError::Folder(format!("{} holds no run: there is no config.toml in it", path.display())));
         }
         let text = std::fs::read_to_string(&config).map_err(|e| LearnError::file("cannot read", &config, e))?;
-        Ok((folder, RunConfig::from_toml(&text, &[])?))
+        let named = |e: ConfigError| ConfigError::new(format!("{}, {e}", config.display()));
+        Ok((folder, RunConfig::from_toml(&text, &[]).map_err(named)?))
     }
 
     /// An error if the run does not go on by itself: it has come to its end (its weights were chosen, perhaps tested, and that
