@@ -125,7 +125,7 @@ fn a_sweep_may_grow_and_nothing_else() {
         why(&new)
     };
     assert_eq!(changed("[256, 512]", "[256, 128]").unwrap(), "a sweep over another [grid]");
-    assert_eq!(changed("model.dropout", "model.init_std").unwrap(), "a sweep over another [grid]");
+    assert_eq!(changed("model.dropout", "train.weight_decay").unwrap(), "a sweep over another [grid]");
     assert_eq!(
         changed("large_coeff\"", "large_coeff\"\nseed = 2").unwrap(),
         "a sweep of another run (it had seed = 1, not seed = 2)"
