@@ -3,7 +3,7 @@
 /// An error of the engine.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
-    /// A batch larger than the executor was made for.
+    /// More than the executor was made for.
     #[error("the batch has {got} {what}, more than the {limit} this run was set up for")]
     Limit {
         /// What there is too much of.

@@ -38,33 +38,20 @@ pub struct State {
     /// The steps since the last line of the log.
     pub window: Window,
     /// The largest batch, on which the cutting of batches depends.
-    pub limits: SavedLimits,
+    #[serde(with = "SavedLimits")]
+    pub limits: Limits,
     /// Where its curriculum stands, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub course: Option<Course>,
 }
 
 /// [`Limits`] as they are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SavedLimits {
-    /// Sequences in a batch.
-    pub sequences: usize,
-    /// Source tokens in a batch.
-    pub src_tokens: usize,
-    /// Target tokens in a batch.
-    pub tgt_tokens: usize,
-}
-
-impl From<Limits> for SavedLimits {
-    fn from(l: Limits) -> Self {
-        SavedLimits { sequences: l.sequences, src_tokens: l.src_tokens, tgt_tokens: l.tgt_tokens }
-    }
-}
-
-impl From<SavedLimits> for Limits {
-    fn from(l: SavedLimits) -> Self {
-        Limits { sequences: l.sequences, src_tokens: l.src_tokens, tgt_tokens: l.tgt_tokens }
-    }
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Limits")]
+struct SavedLimits {
+    sequences: usize,
+    src_tokens: usize,
+    tgt_tokens: usize,
 }
 
 /// Everything.
@@ -221,7 +208,7 @@ mod tests {
             best: None,
             validated: 32,
             window: Window::default(),
-            limits: SavedLimits { sequences: 32, src_tokens: 4000, tgt_tokens: 3000 },
+            limits: Limits { sequences: 32, src_tokens: 4000, tgt_tokens: 3000 },
             course: None,
         };
         let numbers = |k: f32| (0..100).map(|i| k * i as f32).collect();

@@ -70,6 +70,8 @@ fn agrees(norm: NormOrder) {
         assert!((logprob - answer.logprob).abs() < 1e-3, "{logprob} and {}", answer.logprob);
     }
 
+    let wide = beam_search(&mut stepper, &sources, BeamOptions { beam: 6 }).unwrap_err().to_string();
+    assert!(wide.contains("7 best tokens per lane, more than the 6"), "{wide}");
     let beams = beam_search(&mut stepper, &sources, BeamOptions::default()).unwrap();
     assert!(beams.iter().map(|b| b.headline.len()).sum::<usize>() > 20, "too few beams to test anything");
     for (source, result) in sources.iter().zip(&beams) {

@@ -13,7 +13,7 @@ use polystep_engine::EngineError;
 /// How wide to search.
 #[derive(Clone, Copy, Debug)]
 pub struct BeamOptions {
-    /// Beams per source.
+    /// Beams per source; 0 is 1.
     pub beam: usize,
 }
 
@@ -53,18 +53,19 @@ pub fn beam_search(
     sources: &[&[u8]],
     options: BeamOptions,
 ) -> Result<Vec<BeamResult>, EngineError> {
+    let beam = options.beam.max(1);
     let mut answers = vec![BeamResult::default(); sources.len()];
-    for group in groups(sources, stepper, options.beam) {
+    for group in groups(sources, stepper, beam) {
         let batch: Vec<&[u8]> = group.iter().map(|&i| sources[i]).collect();
         stepper.begin(&batch)?;
-        let mut searches: Vec<Search> = (0..group.len()).map(|i| Search::new(options.beam, i as u32)).collect();
+        let mut searches: Vec<Search> = (0..group.len()).map(|i| Search::new(beam, i as u32)).collect();
         let mut top = TopTokens::default();
         for position in 0..stepper.max_tokens() {
             let lanes = next_lanes(&mut searches);
             if lanes.is_empty() {
                 break;
             }
-            stepper.step(position, &lanes, options.beam + 1, &mut top)?;
+            stepper.step(position, &lanes, beam + 1, &mut top)?;
             for search in &mut searches {
                 search.advance(&top);
             }
@@ -220,5 +221,21 @@ mod tests {
             let alone = beam_search(&mut toy, &sources[i..=i], BeamOptions::default()).unwrap();
             assert_eq!(&alone[0], result);
         }
+    }
+
+    /// A source needs one position for its `</s>`; an output that does not end within the limit is no answer of a beam.
+    #[test]
+    fn lengths_at_the_limit() {
+        let mut toy = Toy::new(3, 6);
+        let sources: [&[u8]; 4] = [&[4; 6], &[4; 5], &[], &[4; 60]];
+        let found = beam_search(&mut toy, &sources, BeamOptions::default()).unwrap();
+        let answered = |r: &BeamResult| !r.headline.is_empty() && r.headline.iter().all(|h| h.tokens.len() < 6);
+        assert_eq!(found.iter().map(answered).collect::<Vec<_>>(), [false, true, true, false]);
+        assert_eq!(found[0], BeamResult::default());
+        let greedy = super::super::greedy(&mut toy, &sources).unwrap();
+        assert!(!greedy[0].finished && greedy[0].tokens.is_empty() && !greedy[1].tokens.is_empty());
+        assert_eq!(beam_search(&mut toy, &[], BeamOptions::default()).unwrap(), []);
+        let one = |beam| beam_search(&mut Toy::new(3, 6), &sources, BeamOptions { beam }).unwrap();
+        assert_eq!(one(0), one(1));
     }
 }

@@ -68,7 +68,9 @@ impl Stepper for EngineStepper<'_> {
     }
 
     fn step(&mut self, position: usize, lanes: &[Lane], k: usize, out: &mut TopTokens) -> Result<(), EngineError> {
-        assert!(k <= K, "a step reports at most {K} tokens per lane");
+        if k > K {
+            return Err(EngineError::Limit { what: "best tokens per lane", got: k, limit: K });
+        }
         let batch = &mut self.batch;
         batch.clear();
         for lane in lanes {

@@ -100,7 +100,7 @@ impl Plan {
         if state.seed != self.seed() {
             return mismatch(format!("its seed is {}, not {}", state.seed, self.seed()));
         }
-        if Limits::from(state.limits) != self.limits {
+        if state.limits != self.limits {
             return mismatch("its batches were cut for other data or another batch size".into());
         }
         let tasks = |course: &Course| course.seen.len();

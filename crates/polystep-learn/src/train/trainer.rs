@@ -419,7 +419,7 @@ impl Plan {
             best: None,
             validated: 0,
             window: Default::default(),
-            limits: self.limits.into(),
+            limits: self.limits,
             course: self.curriculum.as_ref().map(Curriculum::begin),
         }
     }
