@@ -195,7 +195,7 @@ mod tests {
     fn records(setting: Setting, notation: Notation) -> Vec<ProofRecord> {
         let task = Task { setting, notation, ..Task::new(Space::named("medium_terms").unwrap(), 2) };
         let mut sampler = Sampler::new(&task, 1, Purpose::Train).unwrap();
-        (0..20).map(|i| sampler.record(i, None)).collect()
+        (0..20).map(|i| sampler.record(i)).collect()
     }
 
     #[test]

@@ -106,8 +106,8 @@ impl Sampler {
     /// Fails if the task's choices do not fit together or its space cannot be sampled.
     pub fn new(task: &Task, seed: u64, purpose: Purpose) -> Result<Sampler, SpaceError> {
         task.validate()?;
-        fits(task)?;
         let polynomials = Polynomials::new(&task.space, task.vars, task.style, seed, purpose)?;
+        fits(task, polynomials.basis.len())?;
         Ok(Sampler {
             scribe: Scribe::new(&polynomials.basis, task.setting, task.granularity, task.notation, task.style),
             polynomials,
@@ -154,17 +154,20 @@ impl Sampler {
     /// The slow and obvious way to write the drawn polynomial's steps, by way of [`Proof`].
     #[cfg(test)]
     pub(crate) fn write_reference(&self, index: u64, out: &mut Examples) {
-        let Task { setting, granularity, notation, style, .. } = self.task;
-        let proof = Proof::of(&self.polynomials.state(), granularity, style)
-            .expect("the caps keep every sampled coefficient below 2^64");
-        for (i, line) in proof.lines(setting, notation, style).iter().enumerate() {
+        let Task { setting, notation, style, .. } = self.task;
+        for (i, line) in self.proof_of_drawn().lines(setting, notation, style).iter().enumerate() {
             out.push(line.kind, index, i, &line.input, &line.target);
         }
     }
 
     /// The structured proof of polynomial `index`.
-    pub fn proof(&mut self, index: u64, guard: Option<&Guard>) -> Proof {
-        self.draw(index, guard);
+    pub fn proof(&mut self, index: u64) -> Proof {
+        self.draw(index, None);
+        self.proof_of_drawn()
+    }
+
+    /// The structured proof of the polynomial just drawn.
+    pub(crate) fn proof_of_drawn(&self) -> Proof {
         Proof::of(&self.polynomials.state(), self.task.granularity, self.task.style)
             .expect("the caps keep every sampled coefficient below 2^64")
     }
@@ -203,20 +206,27 @@ impl Sampler {
     }
 }
 
-/// Whether every sequence of the task has a length that a span can hold.
-fn fits(task: &Task) -> Result<(), SpaceError> {
+/// Whether every sequence of the task has a length that a span can hold, `monomials` being all that the space has.
+fn fits(task: &Task, monomials: usize) -> Result<(), SpaceError> {
     let Space { terms, factors, products, .. } = &task.space;
     let term = 32 + 7 * task.vars as u64;
-    let state = u64::from(products.max) * u64::from(factors.max) * (u64::from(terms.factor) * term + 4);
     let combinations = u64::from(terms.factor).saturating_pow(factors.max);
+    let sampled = u64::from(factors.max) * (u64::from(terms.factor) * term + 4);
+    let expanded = combinations.min(terms.product.into()).min(monomials as u64) * term + 4;
+    // Every product may be multiplied or not, and one at a time is half so.
+    let state = u64::from(products.max) * sampled.max(expanded) + sampled.min(expanded);
     let open = combinations.saturating_mul(term + 12 * u64::from(factors.max));
     let calculator = task.setting == Setting::Calculator;
     let too_many = calculator && combinations > MAX_COMBINATIONS as u64;
     let longest = if calculator { state.saturating_add(open) } else { state };
     if longest > u64::from(u16::MAX) || too_many {
-        let value = u64::from(factors.max);
+        let (cap, value) = if sampled < expanded && !too_many {
+            ("terms.product", u64::from(terms.product))
+        } else {
+            ("max.factors", u64::from(factors.max))
+        };
         let reason = format!("a step could have {longest} tokens");
-        return Err(SpaceError::TooLarge { cap: "max.factors", value, reason });
+        return Err(SpaceError::TooLarge { cap, value, reason });
     }
     Ok(())
 }
@@ -302,6 +312,20 @@ mod tests {
         agree_in_every_way(&space, 3, Style::default(), 4);
     }
 
+    /// Its starts fit into a span of 65 535 tokens; the last sumstep of its eighth proof would have 71 627 of them.
+    #[test]
+    fn a_space_whose_products_are_too_long_is_refused() {
+        let mut space = Space::named("medium_terms").unwrap();
+        (space.coeff.polynomial, space.coeff.product, space.coeff.factor) = (1 << 40, 1 << 32, 2);
+        (space.degree.polynomial, space.degree.factor) = (255, 85);
+        (space.terms.product, space.terms.factor, space.products.max, space.factors.max) = (1024, 16, 29, 3);
+        let sampler = |space: &Space| Sampler::new(&Task::new(space.clone(), 2), 1, Purpose::Train);
+        let error = sampler(&space).unwrap_err().to_string();
+        assert!(error.starts_with("terms.product = 1024 is too large: a step could have"), "{error}");
+        (space.degree.polynomial, space.degree.factor, space.products.max) = (6, 3, 28);
+        assert!(sampler(&space).is_ok(), "there are only 28 monomials");
+    }
+
     #[test]
     fn the_same_polynomial_in_every_task() {
         let space = Space::named("large_coeff").unwrap();
@@ -309,7 +333,7 @@ mod tests {
             let style = Style { order, ..Style::default() };
             let task = Task { setting, granularity, style, ..Task::new(space.clone(), 2) };
             let mut sampler = Sampler::new(&task, 3, Purpose::Train).unwrap();
-            (0..20).map(|i| sampler.proof(i, None).end().value(TermOrder::Paper).unwrap()).collect::<Vec<_>>()
+            (0..20).map(|i| sampler.proof(i).end().value(TermOrder::Paper).unwrap()).collect::<Vec<_>>()
         };
         let plain = starts(Setting::Plain, Granularity::COARSE, TermOrder::Paper);
         assert_eq!(plain, starts(Setting::Calculator, Granularity::FINE, TermOrder::Paper));
@@ -328,11 +352,26 @@ mod tests {
         }
         let share = sampler.rejected() as f64 / sampler.drawn() as f64;
         assert!((0.001..0.3).contains(&share), "{share}");
-        let end = |proof: &Proof| print(proof.end(), Notation::Infix, Style::default());
-        let (free, guarded) = (sampler.proof(0, None), sampler.proof(0, Some(&guard)));
-        assert_eq!(
-            end(&free) == end(&guarded),
-            !guard.contains(free.end().value(TermOrder::Paper).unwrap().fingerprint())
-        );
+        for index in 0..20 {
+            let (free, guarded) = (sampler.proof(index), sampler.guarded_record(index, &guard).unwrap());
+            let fingerprint = free.end().value(TermOrder::Paper).unwrap().fingerprint();
+            let same = print(free.end(), Notation::Infix, Style::default()) == guarded.end;
+            assert_eq!(same, !guard.contains(fingerprint), "{index}");
+        }
+    }
+
+    #[test]
+    fn where_the_guard_holds_everything_nothing_is_drawn() {
+        let text = "[space]\ncoeff = { polynomial = 2, product = 1, factor = 1 }\n\
+                    degree = { polynomial = 1, factor = 1 }\nmax = { products = 2, factors = 2 }";
+        let task = Task::new(Space::from_toml(text).unwrap(), 1);
+        let mut guard = Guard::default();
+        guard.extend(&task.space, 1).unwrap();
+        let mut sampler = Sampler::new(&task, 1, Purpose::Train).unwrap();
+        assert_eq!(sampler.guarded_record(0, &guard), None);
+        let mut examples = Examples::default();
+        sampler.write_examples(0, Some(&guard), &mut examples);
+        assert!(examples.is_empty());
+        assert_eq!(sampler.record(0).index, 0);
     }
 }

@@ -105,19 +105,31 @@ impl StepRecord {
 
 impl Sampler {
     /// Proof `index` as a record.
-    pub fn record(&mut self, index: u64, guard: Option<&Guard>) -> ProofRecord {
+    pub fn record(&mut self, index: u64) -> ProofRecord {
+        self.record_under(index, None).expect("without a guard nothing is refused")
+    }
+
+    /// Proof `index` as a training record, drawn again while its endpoint is guarded; none if the guard leaves nothing to draw.
+    pub fn guarded_record(&mut self, index: u64, guard: &Guard) -> Option<ProofRecord> {
+        self.record_under(index, Some(guard))
+    }
+
+    fn record_under(&mut self, index: u64, guard: Option<&Guard>) -> Option<ProofRecord> {
         let Task { setting, granularity, notation, style, vars, .. } = *self.task();
         let (lines, start, end) = if setting == Setting::Arithmetic {
             let line = self.exercise_line(index, guard);
             let (start, end) = (line.input.clone(), line.target.clone());
             (vec![line], token::decode(&start, notation), token::decode(&end, notation))
         } else {
-            let proof = self.proof(index, guard);
+            if !self.draw(index, guard) {
+                return None;
+            }
+            let proof = self.proof_of_drawn();
             let print = |state| crate::notation::print(state, notation, style);
             (proof.lines(setting, notation, style), print(&proof.start), print(proof.end()))
         };
         let config = self.task().space.key.clone();
-        ProofRecord {
+        Some(ProofRecord {
             id: proof_id(&config, vars, self.purpose(), self.seed(), index),
             seed: self.seed(),
             index,
@@ -130,7 +142,7 @@ impl Sampler {
             start,
             end,
             steps: lines.iter().map(|line| StepRecord::new(line, notation)).collect(),
-        }
+        })
     }
 }
 
@@ -143,7 +155,7 @@ mod tests {
     fn a_record_is_one_line_of_json() {
         let mut task = Task::new(Space::named("small_coeff").unwrap(), 1);
         task.setting = Setting::Calculator;
-        let record = Sampler::new(&task, 1, Purpose::Train).unwrap().record(3, None);
+        let record = Sampler::new(&task, 1, Purpose::Train).unwrap().record(3);
         let json = serde_json::to_string(&record).unwrap();
         assert!(
             json.starts_with(r#"{"id":"small_coeff:1:train:1:3","seed":1,"index":3,"config":"small_coeff","vars":1,"#),

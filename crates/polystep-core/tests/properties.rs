@@ -41,7 +41,7 @@ prop_compose! {
         space in space(), vars in 1usize..=4, granularity in granularity(), style in style(), seed in any::<u64>(), index in any::<u64>(),
     ) -> (Task, Proof) {
         let task = Task { granularity, style, ..Task::new(space, vars) };
-        let proof = Sampler::new(&task, seed, Purpose::Train).unwrap().proof(index, None);
+        let proof = Sampler::new(&task, seed, Purpose::Train).unwrap().proof(index);
         (task, proof)
     }
 }

@@ -264,7 +264,10 @@ impl Generator {
         // Each thread has its own sampler, so the lock is always free.
         let mine = &self.samplers[rayon::current_thread_index().unwrap_or(0)];
         let mut sampler = mine.lock().unwrap_or_else(PoisonError::into_inner);
-        indices.map(|index| sampler.record(index, self.guard.as_ref())).collect()
+        match &self.guard {
+            Some(guard) => indices.filter_map(|index| sampler.guarded_record(index, guard)).collect(),
+            None => indices.map(|index| sampler.record(index)).collect(),
+        }
     }
 }
 

@@ -80,12 +80,12 @@ pub fn run(args: Args) -> Result<()> {
 
     say!("1. Sample a polynomial and prove it, step by step (polystep generate, polystep prove)\n")?;
     let shown = telling(&mut sampler);
-    say!("{}", prove::for_people(&sampler.proof(shown, None), &writing()))?;
+    say!("{}", prove::for_people(&sampler.proof(shown), &writing()))?;
 
     say!("2. Check {PROOFS} proofs; then one with a wrong number in it (polystep check)\n")?;
     let mut steps = 0;
     for index in 0..PROOFS {
-        let findings = inspect::proof(&sampler.record(index, None));
+        let findings = inspect::proof(&sampler.record(index));
         let wrong = findings.steps.iter().find(|f| f.verdict != Verdict::Exact);
         if let Some(sentence) = wrong.map(|f| f.sentence.clone()).or(findings.broken) {
             return Err(bad_input(format!("proof {index} of seed {} is wrong: {sentence}", args.seed)));
@@ -180,7 +180,7 @@ fn train(out: &Path, args: &Args, threads: usize) -> Result<()> {
 fn telling(sampler: &mut Sampler) -> u64 {
     let kinds = [StepKind::Facstep, StepKind::Mulstep, StepKind::Sumstep];
     let mut tells = |&index: &u64| {
-        let proof = sampler.proof(index, None);
+        let proof = sampler.proof(index);
         kinds.iter().all(|&kind| proof.steps.iter().any(|step| step.kind == kind))
     };
     (0..PROOFS).find(|index| tells(index)).unwrap_or(0)
@@ -199,7 +199,7 @@ fn writing() -> WritingArgs {
 
 /// What the checker says when the last step of a proof comes to a wrong number.
 fn spoiled(sampler: &mut Sampler, index: u64) -> String {
-    let mut record = sampler.record(index, None);
+    let mut record = sampler.record(index);
     let Some(last) = record.steps.last_mut() else {
         return String::new();
     };

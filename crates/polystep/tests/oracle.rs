@@ -14,7 +14,7 @@ fn what_the_oracle_verified_is_what_we_generate() {
         let space = Space::named(&verified.config).unwrap();
         let task = Task { space, vars, setting, granularity, notation, style };
         let mut sampler = Sampler::new(&task, verified.seed, Purpose::Train).unwrap();
-        let record = sampler.record(verified.index, Some(&guard));
+        let record = sampler.guarded_record(verified.index, &guard).unwrap();
         assert_eq!(serde_json::to_string(&record).unwrap(), line);
     }
 }
