@@ -1,8 +1,9 @@
 //! Several runs side by side: what differs in their configurations, which proofs only one of them solves, and whether that is
 //! more than chance; and several seeds of one configuration as mean and spread.
 //!
-//! Proofs are joined by their id, which is the same polynomial in every granularity, notation and setting, so a coarse and a
-//! fine model can be compared. A proof that only one of two runs was tested on is left out of both.
+//! Proofs are joined by their id and their value, which are the same in every granularity, notation and setting, so a coarse and a
+//! fine model can be compared. (The id alone would join spaces of one's own that have one name.) A proof that only one of two
+//! runs was tested on is left out of both.
 
 use std::collections::BTreeMap;
 
@@ -56,18 +57,27 @@ fn flatten(table: &toml::Table) -> BTreeMap<String, String> {
 /// Which proofs a run solves (every step exact, teacher-forced), by id, with their starts.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Solved {
-    proofs: BTreeMap<String, (bool, String)>,
+    proofs: BTreeMap<String, Tested>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Tested {
+    right: bool,
+    start: String,
+    /// [`Scoring::value`] of the proof.
+    value: Option<u64>,
 }
 
 impl Solved {
-    /// From predictions and their outcomes.
-    pub fn of(graded: &[(Prediction, Outcome)]) -> Result<Solved, StudyError> {
+    /// From predictions, read so, and their outcomes.
+    pub fn of(graded: &[(Prediction, Outcome)], scoring: &Scoring) -> Result<Solved, StudyError> {
         let outcomes: Vec<Outcome> = graded.iter().map(|(_, o)| o.clone()).collect();
         let right = solved(&outcomes)?;
         let first = graded.iter().filter(|(p, _)| p.step == 0);
         let entry = |(p, _): &(Prediction, Outcome)| {
             let right = right.get(p.proof.as_str()).copied().unwrap_or(false);
-            (p.proof.clone(), (right, p.input.clone()))
+            // Every state of a proof has its value, and an exercise's target too.
+            (p.proof.clone(), Tested { right, start: p.input.clone(), value: scoring.value(&p.target) })
         };
         Ok(Solved { proofs: first.map(entry).collect() })
     }
@@ -111,13 +121,15 @@ pub struct Pair {
 /// Compares two runs; nothing if they share no proof.
 pub fn pair(first: &Solved, second: &Solved) -> Option<Pair> {
     let both = first.proofs.iter().filter_map(|(id, a)| Some((id, a, second.proofs.get(id)?)));
-    let table = Paired::count(both.clone().map(|(_, a, b)| (a.0, b.0)));
+    let both = both.filter(|(_, a, b)| a.value == b.value);
+    let table = Paired::count(both.clone().map(|(_, a, b)| (a.right, b.right)));
     if table.total() == 0 {
         return None;
     }
     let example = |id: &String, start: &str| Example { proof: id.clone(), start: start.to_owned() };
-    let only_first = both.clone().filter(|(_, a, b)| a.0 && !b.0).map(|(id, a, _)| example(id, &a.1)).collect();
-    let only_second = both.filter(|(_, a, b)| b.0 && !a.0).map(|(id, _, b)| example(id, &b.1)).collect();
+    let only_first =
+        both.clone().filter(|(_, a, b)| a.right && !b.right).map(|(id, a, _)| example(id, &a.start)).collect();
+    let only_second = both.filter(|(_, a, b)| b.right && !a.right).map(|(id, _, b)| example(id, &b.start)).collect();
     Some(Pair { table, p_value: table.p_value(), only_first, only_second })
 }
 
@@ -187,7 +199,10 @@ fn spread(column: Column, values: &[f64]) -> Option<Spread> {
 
 #[cfg(test)]
 mod tests {
+    use polystep_core::{Notation, Setting, StepKind};
+
     use super::*;
+    use crate::predictions::Beam;
 
     #[test]
     fn only_what_differs_is_listed() {
@@ -200,7 +215,8 @@ mod tests {
     }
 
     fn run(proofs: &[(&str, bool)]) -> Solved {
-        Solved { proofs: proofs.iter().map(|(id, right)| ((*id).to_owned(), (*right, format!("({id})")))).collect() }
+        let tested = |(id, right): &(&str, bool)| Tested { right: *right, start: format!("({id})"), value: None };
+        Solved { proofs: proofs.iter().map(|proof| (proof.0.to_owned(), tested(proof))).collect() }
     }
 
     #[test]
@@ -212,6 +228,31 @@ mod tests {
         assert_eq!(pair.only_first, [Example { proof: "b".into(), start: "(b)".into() }]);
         assert_eq!(pair.p_value, 1.0);
         assert!(super::pair(&first, &run(&[("z", true)])).is_none());
+    }
+
+    /// A space of one's own is named `custom` unless it has a name, so two of them have the same ids.
+    #[test]
+    fn only_the_same_polynomial_is_joined() {
+        let solved = |setting: Setting, notation: Notation, input: &str, target: &str| {
+            let beams = vec![Beam { output: target.into(), logprob: None, finished: true }];
+            let [proof, input, target] = ["custom:1:test:2021:0", input, target].map(str::to_owned);
+            let prediction = Prediction { proof, step: 0, kind: StepKind::Mulstep, input, target, beams };
+            let scoring = Scoring { setting, notation, ..Scoring::default() };
+            Solved::of(&grade([Ok(prediction)], &scoring).unwrap(), &scoring).unwrap()
+        };
+        let infix = |setting, input, target| solved(setting, Notation::Infix, input, target);
+        let plain = infix(Setting::Plain, "(2*x1)*(x1)+(3)", "(2*x1^2)+(3)");
+        let others = [
+            solved(Setting::Plain, Notation::Prefix, "…", "+P * INT+ 2 ^ x1 INT+ 2 INT+ 3"),
+            infix(Setting::Calculator, "(2*x1)*(x1)+(3)", "([1+1]*x1^2)+(3)"),
+            infix(Setting::Annotated, "MARK $ (2*x1)*(x1)+(3)", "MUL $ #(2*x1)*(x1)#+(3)"),
+            infix(Setting::Endpoint, "(2*x1)*(x1)+(3)", "2*x1^2+3"),
+        ];
+        assert!(others.iter().all(|other| pair(&plain, other).is_some_and(|pair| pair.table.both == 1)));
+        let another = infix(Setting::Plain, "(2*x1)*(x1)+(4)", "(2*x1^2)+(4)");
+        assert_eq!(pair(&plain, &another), None);
+        let sum = |notation, target| solved(Setting::Arithmetic, notation, "…", target);
+        assert!(pair(&sum(Notation::Infix, "6912"), &sum(Notation::Prefix, "INT+ 6 9 1 2")).is_some());
     }
 
     #[test]

@@ -4,7 +4,8 @@
 //! malformed, never dropped.
 
 use polystep_core::arithmetic::kind_name;
-use polystep_core::judge::{evaluate_brackets, judge_text};
+use polystep_core::judge::{evaluate_brackets, judge_text, untagged};
+use polystep_core::notation::parse_tokens;
 use polystep_core::{Judgement, Notation, Setting, StepKind, Style, token};
 
 use crate::calibration;
@@ -126,6 +127,14 @@ impl Scoring {
         }
         let evaluated = token::encode(text).ok().and_then(|tokens| evaluate_brackets(&tokens, self.notation));
         evaluated.map_or_else(|| text.to_owned(), |tokens| token::decode(&tokens, self.notation))
+    }
+
+    /// The fingerprint of the value of a state, the same in every notation and setting; nothing if it cannot be read.
+    pub fn value(&self, text: &str) -> Option<u64> {
+        let tokens = token::encode(text).ok()?;
+        let state = if self.setting == Setting::Annotated { untagged(&tokens)? } else { tokens };
+        let (state, _) = parse_tokens(&state, self.notation, self.style).ok()?;
+        Some(state.value(self.style.order).ok()?.fingerprint())
     }
 
     /// What predictions from elsewhere are, by their looks.

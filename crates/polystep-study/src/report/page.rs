@@ -72,12 +72,13 @@ impl Graded {
         };
         let path = folder.join(name);
         graded.file = path.strip_prefix(&run.path).unwrap_or(&path).display().to_string();
-        match predictions::open(&path).and_then(|p| grade(p, &run.scoring())) {
+        let scoring = run.scoring();
+        match predictions::open(&path).and_then(|p| grade(p, &scoring)) {
             Ok(all) => graded.predictions = all,
             Err(error) => graded.missing = Some(format!("{error}.")),
         }
         if name == GREEDY && graded.missing.is_none() {
-            graded.solved = Solved::of(&graded.predictions).ok();
+            graded.solved = Solved::of(&graded.predictions, &scoring).ok();
         }
         graded
     }
