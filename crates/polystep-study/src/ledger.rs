@@ -218,7 +218,11 @@ impl Ledger {
         for (number, line) in lines {
             let line = line.ok_or_else(|| wrong(number, "a quotation mark is not closed".into()))?;
             if line.len() != ledger.header.len() {
-                let why = format!("{} fields where the header has {}", line.len(), ledger.header.len());
+                let why = format!(
+                    "{} fields where the header has {}; repair it, or remove the file to have it made anew",
+                    line.len(),
+                    ledger.header.len()
+                );
                 return Err(wrong(number, why));
             }
             for (name, text) in ledger.header.iter().zip(&line) {

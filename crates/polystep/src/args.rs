@@ -110,11 +110,16 @@ pub fn deadline(minutes: Option<f64>) -> Result<Option<Instant>> {
     }
 }
 
+/// A number of things, of which there must be one.
+pub fn at_least_one(text: &str) -> std::result::Result<NonZeroUsize, &'static str> {
+    text.parse().map_err(|_| "it is a whole number, at least 1")
+}
+
 /// How many threads.
 #[derive(Args, Clone, Debug)]
 pub struct ThreadArgs {
     /// How many threads work; the data is the same for any number [default: all cores]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub threads: Option<NonZeroUsize>,
 }
 

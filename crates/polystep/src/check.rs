@@ -24,10 +24,14 @@ Examples:
   polystep check proofs.jsonl
   polystep check predictions.jsonl --failures 10
 
-Verdicts: exact, the expected step, token for token (calculator: after evaluation); same value, the same polynomial, but not
-the expected step; wrong value, another polynomial; malformed, it cannot be read. The paper counts the first two as right.
+Verdicts (the paper counts the first two as right):
+  exact         the expected step, token for token (calculator: after evaluation)
+  same value    the same polynomial, but not the expected step
+  wrong value   another polynomial
+  malformed     it cannot be read
 
-Exit code: 0, also when predictions are wrong; 1 when a proof or a step example is wrong; 2 when a line is not a record.";
+Exit code: 0, also when predictions are wrong; 1 when a proof or a step example is wrong;
+2 when a line is not a record.";
 
 /// Flags of `polystep check`.
 #[derive(ClapArgs, Debug)]

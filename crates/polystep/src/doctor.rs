@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use crate::args::ThreadArgs;
 use crate::failure::Result;
-use crate::table::table;
+use crate::table::{counted, table};
 use crate::train::failure;
 use crate::{interrupt, say};
 
@@ -89,7 +89,7 @@ pub fn run(args: Args) -> Result<()> {
     }
     match wrong {
         0 => Ok(()),
-        n => Err(anyhow::anyhow!("{n} check(s) failed").into()),
+        n => Err(anyhow::anyhow!("{} failed", counted(n, "check")).into()),
     }
 }
 
@@ -115,7 +115,7 @@ impl Doctor {
     /// Devices and libraries.
     fn look(&mut self) -> Result<Option<Info>> {
         let threads = self.threads;
-        self.note("CPU", true, format!("fp32 on {threads} thread(s)"), None)?;
+        self.note("CPU", true, format!("fp32 on {}", counted(threads, "thread")), None)?;
         match Cuda::available() {
             Ok(info) => {
                 let (major, minor) = info.capability;
@@ -132,7 +132,12 @@ impl Doctor {
             }
             // No GPU is no fault: training on the CPU works.
             Err(why) => {
-                self.note("CUDA", true, format!("not here, so the CPU is checked alone ({why})"), None)?;
+                self.note(
+                    "CUDA",
+                    true,
+                    format!("not here, so the CPU is checked alone, one thread against {threads} ({why})"),
+                    None,
+                )?;
                 Ok(None)
             }
         }

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use anyhow::Context;
 use clap::Args as ClapArgs;
-use polystep_core::{Purpose, Setting, Space, Task, token};
+use polystep_core::{Notation, Purpose, Setting, Space, Task, token};
 use polystep_learn::decode::{BeamOptions, EngineStepper, Questions, Recursion, Stepper, Stopped};
 use polystep_learn::feed::Proofs;
 use polystep_study::columns::{Cell, Unit, cells};
@@ -18,7 +18,7 @@ use polystep_study::run::{BEAM, BEAM_LP1, GREEDY, RECURSIVE, VALID, keys_of_conf
 use polystep_study::{Evaluation, Inputs, Keys, Matrix, Metrics, Proportion, RecursiveRecord, Scoring, Stop, evaluate};
 use serde::Serialize;
 
-use crate::args::{ThreadArgs, WritingArgs};
+use crate::args::{ThreadArgs, WritingArgs, at_least_one};
 use crate::device::Device;
 use crate::failure::{Failure, Result, bad_input};
 use crate::output::{Output, note};
@@ -35,12 +35,14 @@ Examples:
   polystep eval runs/fast --no-beam --proofs 200 --device cpu
   polystep eval --predictions theirs.jsonl --notation prefix
 
-Writes RUN/predictions/ and adds to RUN/metrics.json; then: polystep report RUN. A look at less than was
-measured before (--proofs, --no-beam, a narrower --beam) is printed and not written.";
+Writes RUN/predictions/ and adds to RUN/metrics.json; then: polystep report RUN. A look at less
+than was measured before (--proofs, --no-beam, a narrower --beam) is printed and not written.";
 
 /// Width of the paper's beam search.
 const BEAM_WIDTH: u8 = 5;
 
+/// A matrix wider than this is turned, if that makes it narrower.
+const WIDE: usize = 120;
 /// Steps of the validation set that the best threshold of confidence is chosen on.
 const VALID_STEPS: usize = 1000;
 
@@ -67,7 +69,7 @@ pub struct Args {
     #[arg(long)]
     no_beam: bool,
     /// Only the first N proofs of the test set and the first 5 N steps of the beam set, for a quick look
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
     proofs: Option<NonZeroUsize>,
     /// Decode nothing: only print the matrix trained x tested, from what the runs' metrics.json hold
     #[arg(long, conflicts_with_all = ["predictions", "on", "beam", "no_beam", "proofs", "device"])]
@@ -148,13 +150,27 @@ fn measured(run: &Path) -> Result<Metrics> {
     Ok(metrics)
 }
 
+/// Refuses records of the other notation: infix has parentheses and no INT+, prefix the other way round.
+fn check_notation(file: &Path, target: &str, notation: Notation) -> Result<()> {
+    let (foreign, theirs) = match notation {
+        Notation::Infix => ("INT+", Notation::Prefix),
+        Notation::Prefix => ("(", Notation::Infix),
+    };
+    match target.contains(foreign) {
+        true => Err(bad_input(format!("{} is written in {theirs}: add --notation {theirs}", file.display()))),
+        false => Ok(()),
+    }
+}
+
 /// Scores predictions from anywhere: one beam is greedy, more are beam search.
 fn score_file(file: &Path, writing: &WritingArgs) -> Result<Metrics> {
     let scoring = Scoring { setting: writing.setting, notation: writing.notation, style: writing.style() };
     let open = || polystep_study::predictions::open(file).map_err(study_failure);
     let mut widest = 0;
     for record in open()? {
-        widest = widest.max(record.map_err(study_failure)?.beams.len());
+        let record = record.map_err(study_failure)?;
+        check_notation(file, &record.target, writing.notation)?;
+        widest = widest.max(record.beams.len());
     }
     let mut inputs = Inputs { greedy: Some(Box::new(open()?)), ..Inputs::default() };
     if widest > 1 {
@@ -363,14 +379,32 @@ fn study_failure(error: polystep_study::StudyError) -> Failure {
 /// Trained x tested, full proofs and steps.
 fn print_matrix(matrix: &Matrix) -> Result<()> {
     for measure in matrix.measures() {
-        let mut rows = matrix.grid(measure).into_iter();
+        let rows = matrix.grid(measure);
         say!(
             "\ntrained x tested, {} in percent (the paper's); ↓ where ours is lower",
             measure.heading().to_lowercase()
         )?;
-        say!("{}", table::grid(1, rows.next().unwrap_or_default(), rows))?;
+        let (upright, turned) = (in_columns(rows.clone()), in_columns(turned(rows)));
+        let width = |text: &str| text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+        say!("{}", if width(&upright) > WIDE && width(&turned) < width(&upright) { turned } else { upright })?;
     }
     Ok(())
+}
+
+/// A grid whose first row is its head.
+fn in_columns(grid: Vec<Vec<String>>) -> String {
+    let mut rows = grid.into_iter();
+    table::grid(1, rows.next().unwrap_or_default(), rows)
+}
+
+/// Test sets down, runs across.
+fn turned(grid: Vec<Vec<String>>) -> Vec<Vec<String>> {
+    let columns = grid.first().map_or(0, Vec::len);
+    let mut turned: Vec<Vec<String>> = (0..columns).map(|i| grid.iter().map(|row| row[i].clone()).collect()).collect();
+    if let Some(corner) = turned.first_mut().and_then(|head| head.first_mut()) {
+        *corner = "tested on".into();
+    }
+    turned
 }
 
 /// Whether a column has our number or the paper's.
@@ -434,6 +468,17 @@ pub fn print(metrics: &Metrics, evaluation: &Evaluation, shown: impl Fn(&Cell) -
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// One run on many sets is a table of many lines, not of one that no terminal holds.
+    #[test]
+    fn a_wide_matrix_is_turned() {
+        let grid =
+            |text: &str| text.lines().map(|line| line.split(' ').map(str::to_owned).collect()).collect::<Vec<_>>();
+        let wide: Vec<Vec<String>> = grid("trained a b c\nrun 1 2 3");
+        let tall: Vec<Vec<String>> = grid("tested run\na 1\nb 2\nc 3");
+        assert_eq!(turned(wide)[1..], tall[1..]);
+        assert_eq!(turned(grid("trained a\nrun 1"))[0], ["tested on", "run"]);
+    }
 
     /// Without beam search the paper's columns of it are empty on our side: shown, or left out.
     #[test]

@@ -26,7 +26,8 @@ Examples:
   polystep export runs/fast --compact --out models/fast
   python3 -c \"from transformers import AutoTokenizer, AutoModelForSeq2SeqLM as M; \\
     t = AutoTokenizer.from_pretrained('exports/fast'); m = M.from_pretrained('exports/fast'); \\
-    print(t.decode(m.generate(**t('(2*x1^1)*(x1^1+3)', return_tensors='pt'))[0], skip_special_tokens=True))\"";
+    y = m.generate(**t('(2*x1^1)*(x1^1+3)', return_tensors='pt')); \\
+    print(t.decode(y[0], skip_special_tokens=True))\"";
 
 /// What Hugging Face reads of a card.
 const HEAD: &str = "---\nlibrary_name: transformers\ntags: [polynomials, mathematics, step-by-step]\n---\n\n";

@@ -31,10 +31,10 @@ const CHUNK: u64 = 64;
 const EXAMPLES: &str = "\
 Examples:
   polystep generate --config large_coeff --proofs 3
-  polystep generate --config medium_terms --vars 2 --granularity fine --steps 1000000 --out steps.jsonl
-  polystep generate --setting calculator --notation prefix --proofs 100000 --format parquet --out dataset
+  polystep generate --config medium_terms --vars 2 --granularity fine --steps 9000 --out fine.jsonl
+  polystep generate --setting calculator --notation prefix --format parquet --out dataset
   polystep generate --split test --config no_backtrack        (the fixed test set: 1000 proofs)
-  polystep generate --setting arithmetic --config mul9        (or add4, add9, mul4; all four in turn unless one is given)
+  polystep generate --setting arithmetic --config mul9        (or add4, add9, mul4; else all four)
   polystep generate --config my-space.toml | polystep check -
 
 A user's own space is a TOML file; what it leaves out is taken from `base`:

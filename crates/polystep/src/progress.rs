@@ -24,7 +24,7 @@ impl Progress {
         let what = what.into();
         let bar = io::stderr().is_terminal().then(|| {
             let style =
-                ProgressStyle::with_template("{bar:30} {human_pos} of {human_len} {msg}, {per_sec:0}, {eta} left")
+                ProgressStyle::with_template("{bar:20} {human_pos} of {human_len} {msg}, {per_sec:0}, {eta} left")
                     .unwrap_or_else(|_| ProgressStyle::default_bar());
             ProgressBar::new(total).with_style(style).with_message(what.clone())
         });

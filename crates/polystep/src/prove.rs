@@ -32,7 +32,8 @@ Examples:
   polystep prove '(x+1)*(x+2)' --symbolic --setting calculator
   polystep prove '(x+1)*(x+2)' --latex
 
-You may type spaces, x_1, x and y for x1 and x2, ** for ^, and leave out parentheses around single terms.";
+You may type spaces, x_1, x, y and z for x1, x2 and x3, ** for ^, and leave out parentheses around
+single terms.";
 
 /// What is said of a start in normal form.
 pub const NOTHING_TO_PROVE: &str = "endpoint: already in normal form, nothing to prove";

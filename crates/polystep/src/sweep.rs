@@ -17,7 +17,7 @@ use polystep_learn::sweep::{Row, Rule, State, Sweep, Trial, TrialFolder, csv, ra
 use polystep_learn::train::{Outcome, Plan, Trainer};
 use serde_json::{Map, Value, json};
 
-use crate::args::{ThreadArgs, deadline};
+use crate::args::{ThreadArgs, at_least_one, deadline};
 use crate::device::{Device, data_threads};
 use crate::failure::{Failure, Result};
 use crate::output::{Output, note};
@@ -31,7 +31,8 @@ Examples:
   polystep sweep configs/tuning.toml --list
   polystep sweep configs/tuning.toml --runs 24 --minutes 60 --out runs/tuning
 
-The same command goes on where it stopped. The test set is not looked at; test the best with polystep eval.";
+The same command goes on where it stopped. The test set is not looked at; test the best with
+polystep eval.";
 
 /// Flags of `polystep sweep`.
 #[derive(ClapArgs, Debug)]
@@ -44,7 +45,7 @@ pub struct Args {
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
     /// Try N combinations, drawn at random, instead of what the file says
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
     runs: Option<NonZeroUsize>,
     /// Stop after so many minutes, with a checkpoint of the trial that is running
     #[arg(long, value_name = "M")]

@@ -63,6 +63,11 @@ fn a_plain_run_gets_every_number_a_report_and_an_export() {
     let theirs: Value = serde_json::from_str(&theirs).unwrap();
     assert_eq!(theirs["evaluations"][0]["greedy"]["stepwise"], home["greedy"]["stepwise"]);
 
+    let other =
+        bench.run(&["eval", "--predictions", "run/predictions/small_coeff-1/greedy.jsonl", "--notation", "prefix"]);
+    let said = String::from_utf8_lossy(&other.stderr);
+    assert!(other.status.code() == Some(2) && said.contains("is written in infix: add --notation infix"), "{said}");
+
     bench.ok(&["report", "run"]);
     let page = std::fs::read_to_string(bench.path("run/report.html")).unwrap();
     assert!(page.contains("small_coeff") && !page.contains("src=\"http") && !page.contains("<link"));

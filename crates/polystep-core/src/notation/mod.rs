@@ -95,7 +95,7 @@ pub enum Complaint {
     #[error("`{0}` is not part of the language")]
     Character(char),
     /// A minus sign.
-    #[error("minus signs are not part of the language: every coefficient is a positive integer")]
+    #[error("minus signs are not part of the language: every coefficient and exponent is a positive integer")]
     Minus,
     /// A fraction bar or a decimal point.
     #[error("fractions are not part of the language: every coefficient is a positive integer")]

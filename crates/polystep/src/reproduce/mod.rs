@@ -65,8 +65,8 @@ pub struct Args {
     /// Only some rows: numbers (1,4-6) or keys (config=large_coeff,notation=prefix)
     #[arg(long, value_name = "ROWS", conflicts_with = "all")]
     rows: Option<String>,
-    /// Show the tables with their cost and state, and do nothing
-    #[arg(long)]
+    /// Show the tables with their cost and state, and do nothing; all of them, unless --table names some
+    #[arg(long, conflicts_with_all = ["rows", "dry_run", "eval_only", "json", "markdown"])]
     list: bool,
     /// Show the runs that would be made, in order, and do nothing
     #[arg(long)]
@@ -132,7 +132,8 @@ pub fn run(args: Args) -> Result<()> {
     }
     let pace = Pace::of(args.device, args.threads.count(), args.jobs, &plans, &books.records);
     if args.list {
-        return show::list(&plans, &folders, &books, &pace, args.recipe, args.seeds);
+        args.table.iter().try_for_each(|name| plans.named(name).map(drop))?;
+        return show::list(&args.table, &plans, &folders, &books, &pace, args.recipe, args.seeds);
     }
     let tables = args.tables(&plans)?;
     if tables.is_empty() {

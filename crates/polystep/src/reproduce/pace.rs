@@ -11,6 +11,9 @@ use super::plan::Plans;
 use super::runs::State;
 use crate::device::Device;
 
+/// The device that the plans' seconds are of.
+const PLANNED: &str = "NVIDIA H200";
+
 /// The pace of a device.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pace {
@@ -71,6 +74,17 @@ impl Pace {
         seconds / f64::from(self.jobs)
     }
 
+    /// So many seconds for people, and where, unless they are this device's.
+    pub fn about(&self, seconds: f64) -> String {
+        let time = clock(seconds);
+        match self.factor {
+            None if !self.device.contains(PLANNED) => {
+                format!("{time} on an {PLANNED}; {} may take much longer", self.device)
+            }
+            _ => time,
+        }
+    }
+
     /// What the seconds stand for.
     pub fn describe(&self) -> String {
         let at_a_time = match self.jobs {
@@ -79,7 +93,7 @@ impl Pace {
         };
         match &self.factor {
             Some(_) => format!("{at_a_time}, as quick as the quickest on {} so far", self.device),
-            None => format!("{at_a_time}, as on an NVIDIA H200"),
+            None => format!("{at_a_time}, as on an {PLANNED}"),
         }
     }
 }
@@ -122,6 +136,15 @@ mod tests {
     use polystep_study::tables::Table;
 
     /// The quickest whole run is the pace of one alone; two at a time take twice as long each, and as long in all.
+    #[test]
+    fn a_device_that_nobody_measured_is_named() {
+        let pace = |device: &str, factor| Pace { device: device.to_owned(), factor, jobs: 1 };
+        let cpu = "1:11 on an NVIDIA H200; CPU, 2 threads may take much longer";
+        assert_eq!(pace("CPU, 2 threads", None).about(71.0), cpu);
+        assert_eq!(pace("CPU, 2 threads", Some(9.0)).about(71.0), "1:11");
+        assert_eq!(pace("NVIDIA H200", None).about(71.0), "1:11");
+    }
+
     #[test]
     fn runs_share_a_device() {
         let plans = Plans::read(None).expect("the repository's plans are right");

@@ -1,7 +1,7 @@
 //! What `reproduce` prints: the list of tables, the runs it would make, and the tables themselves.
 
 use polystep_study::columns::Unit;
-use polystep_study::tables::{Kind, Recipe, Row, View, ViewCell, number, words};
+use polystep_study::tables::{Kind, Recipe, Row, Table, View, ViewCell, number, words};
 
 use super::books::Books;
 use super::pace::{Pace, clock};
@@ -12,10 +12,19 @@ use crate::failure::Result;
 use crate::say;
 use crate::table::grid;
 
-/// `--list`: every table with its cost and state.
-pub fn list(plans: &Plans, folders: &Folders, books: &Books, pace: &Pace, recipe: Recipe, seeds: u64) -> Result<()> {
+/// `--list`: the named tables, or all, with their cost and state.
+pub fn list(
+    names: &[String],
+    plans: &Plans,
+    folders: &Folders,
+    books: &Books,
+    pace: &Pace,
+    recipe: Recipe,
+    seeds: u64,
+) -> Result<()> {
     let mut lines = Vec::new();
-    for (table, plan) in plans.iter() {
+    let is_meant = |table: &Table| names.is_empty() || names.iter().any(|name| name == table.name);
+    for (table, plan) in plans.iter().filter(|(table, _)| is_meant(table)) {
         let rows: Vec<&Row> = table.rows.iter().collect();
         let (done, needed, left) = if table.kind() == Kind::Sizes {
             let done = sizes::done(books, table, &rows)?;

@@ -20,7 +20,7 @@ use polystep_study::records::Record;
 use polystep_study::tables::{Recipe, Table, TestSet};
 
 use super::books::Books;
-use super::pace::{Pace, clock};
+use super::pace::Pace;
 use super::plan::Plans;
 use super::runs::{Folders, Job, State};
 use super::search::Search;
@@ -31,6 +31,8 @@ use crate::output::note;
 
 /// How often a child is looked after.
 const LOOK: Duration = Duration::from_millis(100);
+/// How often a log is told how far a child is.
+const TELL: Duration = Duration::from_secs(60);
 /// A training shorter than this is not worth its start.
 const WORTHWHILE: f64 = 30.0;
 /// Time that is kept for saving a checkpoint.
@@ -166,8 +168,9 @@ impl Workshop<'_> {
         let run = self.folders.run(&job.name);
         fs::create_dir_all(&run).with_context(|| format!("cannot make {}", run.display()))?;
         let verb = if state == State::Resume { "goes on" } else { "begins" };
-        board.say(&format!("{}: training {verb}, about {}", job.name, clock(left)));
-        self.child(&job.name, &self.train_command(job, &overrides, state), &run.join("train.log"), board)
+        let log = run.join("train.log");
+        board.say(&format!("{}: training {verb}, about {}; see {}", job.name, self.pace.about(left), log.display()));
+        self.child(&job.name, &self.train_command(job, &overrides, state), &log, board)
     }
 
     /// Sets that neither the run's folder nor its record has, those with beam search apart.
@@ -242,6 +245,7 @@ impl Workshop<'_> {
         command.args(args).stdin(Stdio::piped()).stdout(file.try_clone()?).stderr(file);
         let mut child = command.spawn().context("cannot start a child of this program")?;
         let line = board.line(name);
+        let mut told = Instant::now();
         let status = loop {
             if let Some(status) = child.try_wait()? {
                 break status;
@@ -250,8 +254,14 @@ impl Workshop<'_> {
             if late || interrupt::check().is_err() {
                 drop(child.stdin.take());
             }
-            if let Some(line) = &line {
-                line.set_message(said(log, began).lines().last().unwrap_or_default().to_owned());
+            let latest = || said(log, began).lines().last().unwrap_or_default().to_owned();
+            match &line {
+                Some(line) => line.set_message(latest()),
+                None if told.elapsed() >= TELL => {
+                    board.say(&format!("{name}: {}", latest()));
+                    told = Instant::now();
+                }
+                None => {}
             }
             thread::sleep(LOOK);
         };
