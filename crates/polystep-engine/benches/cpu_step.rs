@@ -42,7 +42,7 @@ impl Model {
         let (y, dy) = (self.slot(side, out), self.slot(side, out));
         self.p.push(Op::Linear { x: x.into(), w, b, y: y.into() });
         let (x, dy_view, dx) = (x.into(), dy.into(), Some(dx.into()));
-        self.back.push(Op::LinearBack { x, w, b, dy: dy_view, dx, accumulate: false });
+        self.back.push(Op::LinearBack { x, w, b, dy: dy_view, dx });
         (y, dy)
     }
 
@@ -110,7 +110,7 @@ fn transformer() -> Program {
     m.p.push(Op::Linear { x: y.into(), w: token, b: None, y: logits.into() });
     m.p.push(Op::CrossEntropy { logits, backward: true });
     let (x, w, dx) = (y.into(), token, Some(dy.into()));
-    m.p.push(Op::LinearBack { x, w, b: None, dy: logits.into(), dx, accumulate: false });
+    m.p.push(Op::LinearBack { x, w, b: None, dy: logits.into(), dx });
     m.p.ops.extend(m.back.into_iter().rev());
     m.p.push(Op::Adam { beta1: 0.9, beta2: 0.98, eps: 1e-8, weight_decay: 0.0, clip: 1.0 });
     m.p

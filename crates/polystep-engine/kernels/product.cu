@@ -132,8 +132,8 @@ __device__ __forceinline__ void product_of(float* acc, unsigned tiles, const u16
 }
 
 // Grid (n / SIDE, m / SIDE). y gets the product; with NEXT 1 also `kept`, the value before the activation; with NEXT 2 `kept`
-// is read, and `partial` gets one row of column sums per row of blocks. `option`: whether the activation is GELU (else ReLU);
-// with NEXT 3, whether to add to what y holds. Long sums have more tiles on their way.
+// is read, and `partial` gets one row of column sums per row of blocks. `option`: whether the activation is GELU (else ReLU).
+// Long sums have more tiles on their way.
 extern "C" __global__ void __launch_bounds__(THREADS)
 product(const u16* x, int ldx, const u16* w, int ldw, const u16* bias, u16* y, int ldy, u16* kept, float* partial, int k,
         int option) {
@@ -167,8 +167,7 @@ product(const u16* x, int ldx, const u16* w, int ldw, const u16* bias, u16* y, i
         for (int i = 0; i < SIDE / 4; i++) {
             int row = warp * 16 + (lane >> 2) + (i & 1) * 8, col = i / 2 * 8 + (lane & 3) * 2;
             float2* to = reinterpret_cast<float2*>(y) + ((size_t)(m0 + row) * ldy + n0 + col) / 2;
-            float2 old = option ? *to : make_float2(0.f, 0.f);
-            *to = make_float2(old.x + acc[2 * i], old.y + acc[2 * i + 1]);
+            *to = make_float2(acc[2 * i], acc[2 * i + 1]);
         }
         return;
     }

@@ -1,7 +1,7 @@
 //! A model as data: slots (activations), params (ranges of one flat buffer) and the ops between them.
 //!
-//! The decision a reader would get wrong: backward ops *overwrite* what they write, with two exceptions that say so
-//! ([`Op::LinearBack::accumulate`] and the token table in [`Op::EmbedBack`]); nothing is ever zeroed between steps.
+//! The decision a reader would get wrong: backward ops *overwrite* what they write, with one exception that says
+//! so (the token table in [`Op::EmbedBack`], which is the output's too); nothing is ever zeroed between steps.
 //! Rows past the batch's real tokens (a CUDA graph has fixed shapes) hold finite values in forward slots and exact
 //! zeros in every gradient slot, so that weight gradients may sum over all rows of the capacity.
 
@@ -190,8 +190,8 @@ pub enum Op {
     },
     /// `y = x·Wᵀ + b`; x is `w.cols` wide, y `w.rows` wide; both Act (the logits of a decoding program: y in F32).
     Linear { x: View, w: Param, b: Option<Param>, y: View },
-    /// Gradient of [`Op::Linear`]: `dx = dy·W` (if asked), grad(w) = dyᵀ·x (added if `accumulate`), grad(b) = Σ rows of dy.
-    LinearBack { x: View, w: Param, b: Option<Param>, dy: View, dx: Option<View>, accumulate: bool },
+    /// Gradient of [`Op::Linear`]: `dx = dy·W` (if asked), grad(w) = dyᵀ·x, grad(b) = Σ rows of dy.
+    LinearBack { x: View, w: Param, b: Option<Param>, dy: View, dx: Option<View> },
     /// `y = act(x)`; both Act.
     Activate { kind: Activation, x: Slot, y: Slot },
     /// `d ← d·act'(x)`, in place: `d` comes as the gradient of y and leaves as that of x.

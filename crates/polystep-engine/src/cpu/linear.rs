@@ -109,13 +109,13 @@ pub fn input_gradient(
     unsafe { wide((rows, inp, out), to, Plus::Nothing, dy, w, scratch, then) };
 }
 
-/// `dw = dyᵀ·x`, or `dw += dyᵀ·x`; `db = Σ rows of dy`.
+/// `dw = dyᵀ·x`; `db = Σ rows of dy`.
 pub fn weight_gradient(
     rows: usize,
     dy: &Cols,
     x: Cols,
     (out, inp): (usize, usize),
-    (dw, add): (&mut [f32], bool),
+    dw: &mut [f32],
     db: Option<&mut [f32]>,
 ) {
     fits(dy.data.len(), rows, dy.stride, dy.col, out);
@@ -123,7 +123,6 @@ pub fn weight_gradient(
     assert!(dw.len() == out * inp);
     let to = Mat::rows(dw, inp, 0);
     let (dy, x) = (Mat::of(dy.data, dy.stride, dy.col).t(), Mat::of(x.data, x.stride, x.col));
-    let plus = if add { Plus::C } else { Plus::Nothing };
     // SAFETY: checked above; dw is borrowed mutably.
-    unsafe { tall((out, inp, rows), to, plus, dy, x, db) };
+    unsafe { tall((out, inp, rows), to, dy, x, db) };
 }

@@ -192,7 +192,7 @@ pub fn run(
             memory.put(y.slot, out);
             done += usize::from(behind.is_some());
         }
-        Op::LinearBack { x, w, b, dy, dx, accumulate } => {
+        Op::LinearBack { x, w, b, dy, dx } => {
             let (rows, shape) = (rows_of(dy.slot), (w.rows, w.cols));
             let mut grads = take(&mut memory.grads);
             let from = memory.cols(program, dy);
@@ -203,7 +203,7 @@ pub fn run(
                 }
                 None => (&mut grads[at(w)], None),
             };
-            linear::weight_gradient(rows, &from, memory.cols(program, x), shape, (dw, accumulate), db);
+            linear::weight_gradient(rows, &from, memory.cols(program, x), shape, dw, db);
             memory.grads = grads;
             if let Some(dx) = dx {
                 let mut out = memory.take(dx.slot);

@@ -31,7 +31,6 @@ pub(super) struct Gemm {
     /// D in fp32 (weight gradients), else bf16.
     pub(super) wide: bool,
     pub(super) bias: bool,
-    pub(super) accumulate: bool,
     /// Runs beside others and shall take no more than so many multiprocessors; 0 for all.
     pub(super) beside: usize,
 }
@@ -206,8 +205,7 @@ impl Gemms {
         workspace: &Memory,
         stream: &Stream,
     ) -> Result<(), EngineError> {
-        let one = 1f32;
-        let beta = if gemm.accumulate { 1f32 } else { 0f32 };
+        let (one, zero) = (1f32, 0f32);
         let [la, lb, ld] = plan.layouts;
         // SAFETY: operands have the shapes of the layouts (made from the program's slots and params, which outlive the
         // executor's graphs); the workspace belongs to this stream alone; scalars are read before the call returns.
@@ -223,7 +221,7 @@ impl Gemms {
                     self.handle,
                     plan.desc,
                     (&raw const one).cast(),
-                    (&raw const beta).cast(),
+                    (&raw const zero).cast(),
                     at.a as *const c_void,
                     la,
                     at.b as *const c_void,

@@ -40,7 +40,7 @@ impl Recorder<'_> {
             Op::AddNorm { .. } => self.add_norm(op),
             Op::AddNormBack { .. } => self.add_norm_back(op),
             Op::Linear { x, w, b, y } => self.linear(*x, *w, *b, *y),
-            Op::LinearBack { x, w, b, dy, dx, accumulate } => self.linear_back(*x, *w, *b, *dy, *dx, *accumulate),
+            Op::LinearBack { x, w, b, dy, dx } => self.linear_back(*x, *w, *b, *dy, *dx),
             Op::Activate { kind, x, y } => self.activate(*kind, *x, *y),
             Op::ActivateBack { kind, x, d } => self.activate_back(*kind, *x, *d),
             Op::Attention { .. } => self.attention(op),
@@ -212,7 +212,6 @@ impl Recorder<'_> {
             ldd: self.cols(y.slot),
             wide: self.info().info(y.slot).dtype == Dtype::F32,
             bias: b.is_some(),
-            accumulate: false,
             beside: 0,
         };
         let at = Operands { a: self.copy(w), b: self.view(x), d: self.view(y), bias: b.map_or(0, |b| self.copy(b)) };
@@ -228,18 +227,17 @@ impl Recorder<'_> {
         b: Option<Param>,
         dy: View,
         dx: Option<View>,
-        accumulate: bool,
     ) -> Result<(), EngineError> {
         self.bias_gradient(dy, b)?;
         // dx comes first, it is what the next op waits for; unless it overwrites what the weight gradient reads.
         let in_place = dx.is_some_and(|dx| dx.slot == x.slot || dx.slot == dy.slot);
         if in_place {
-            self.weight_gradient(x, w, dy, accumulate)?;
+            self.weight_gradient(x, w, dy)?;
         }
         if let Some(dx) = dx {
             self.input_gradient(w, dy, dx)?;
         }
-        if in_place { Ok(()) } else { self.weight_gradient(x, w, dy, accumulate) }
+        if in_place { Ok(()) } else { self.weight_gradient(x, w, dy) }
     }
 
     /// The gradient of a bias: from the sums that the producer of `dy` left, or by a pass of its own.
@@ -266,7 +264,6 @@ impl Recorder<'_> {
             ldd: self.cols(dx.slot),
             wide: false,
             bias: false,
-            accumulate: false,
             beside: 0,
         };
         let at = Operands { a: self.copy(w), b: self.view(dy), d: self.view(dx), bias: 0 };
@@ -275,9 +272,9 @@ impl Recorder<'_> {
         self.submit(&label, Lane::Main, &slots([Some(dy.slot)]), &slots([Some(dx.slot)]), Work::Gemm(gemm, at))
     }
 
-    pub(super) fn weight_gradient(&mut self, x: View, w: Param, dy: View, accumulate: bool) -> Result<(), EngineError> {
+    pub(super) fn weight_gradient(&mut self, x: View, w: Param, dy: View) -> Result<(), EngineError> {
         let rows = self.rows_of(dy.slot);
-        if self.small(rows) && self.weight_product(x, w, dy, accumulate)? {
+        if self.small(rows) && self.weight_product(x, w, dy)? {
             return Ok(());
         }
         let gemm = Gemm {
@@ -291,7 +288,6 @@ impl Recorder<'_> {
             ldd: w.cols,
             wide: true,
             bias: false,
-            accumulate,
             beside: self.machine.device.info.processors / 2,
         };
         let at = Operands { a: self.view(x), b: self.view(dy), d: self.grad(w), bias: 0 };

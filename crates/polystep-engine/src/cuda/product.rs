@@ -123,13 +123,7 @@ impl Recorder<'_> {
 
     /// A weight gradient by our own kernel; false if its shape does not fit. It fills fewer multiprocessors than cuBLASLt's,
     /// which leaves more of them to the critical path.
-    pub(super) fn weight_product(
-        &mut self,
-        x: View,
-        w: Param,
-        dy: View,
-        accumulate: bool,
-    ) -> Result<bool, EngineError> {
+    pub(super) fn weight_product(&mut self, x: View, w: Param, dy: View) -> Result<bool, EngineError> {
         let rows = self.rows_of(dy.slot);
         let unit = unit(Next::Weight);
         let (ldx, ldy) = (self.cols(x.slot), self.cols(dy.slot));
@@ -152,7 +146,7 @@ impl Recorder<'_> {
             .ptr(0)
             .ptr(0)
             .int(rows)
-            .int(i32::from(accumulate));
+            .int(0);
         let kernel = self.machine.kernel(unit, "product")?;
         let shape = Shape { grid: (w.cols / TILE, w.rows / TILE, 1), block: (128, 1), shared: shared(rows) };
         let label = format!("dw product {}x{}x{rows}", w.rows, w.cols);
@@ -172,7 +166,7 @@ impl Recorder<'_> {
                 self.overwritten(*h);
                 self.product(Next::Activation, *x, *w, *b, out, Some(*h), gelu(kind))
             }
-            (Op::LinearBack { x, w, b, dy, dx: Some(dx), accumulate }, Op::ActivateBack { kind, x: h, d })
+            (Op::LinearBack { x, w, b, dy, dx: Some(dx) }, Op::ActivateBack { kind, x: h, d })
                 if dx.slot == *d
                     && self.whole(*dx, w.cols)
                     && ![x.slot, dy.slot].contains(d)
@@ -182,7 +176,7 @@ impl Recorder<'_> {
                     return Ok(false);
                 }
                 self.bias_gradient(*dy, *b)?;
-                self.weight_gradient(*x, *w, *dy, *accumulate)?;
+                self.weight_gradient(*x, *w, *dy)?;
                 Ok(true)
             }
             _ => Ok(false),

@@ -32,12 +32,12 @@ pub fn cases() -> Vec<Case> {
             all.push(add_norm(format!("norm {order:?} of the stream, {size}"), at, d, order, false, None, false));
             all.push(add_norm(format!("norm {order:?} of the stream, first, {size}"), at, d, order, true, None, false));
         }
-        all.push(linear(format!("linear, {size}"), at, (d, d), 0, true, true, false));
-        all.push(linear(format!("linear, up, {size}"), at, (d, 4 * d), 0, true, true, false));
-        all.push(linear(format!("linear, down, {size}"), at, (4 * d, d), 0, true, true, false));
-        all.push(linear(format!("linear, views, {size}"), at, (d, 2 * d), d, true, true, false));
-        all.push(linear(format!("linear, no bias, accumulate, {size}"), at, (d, 64), 0, false, true, true));
-        all.push(linear(format!("linear, no input gradient, {size}"), at, (d, d), 0, true, false, false));
+        all.push(linear(format!("linear, {size}"), at, (d, d), 0, true, true));
+        all.push(linear(format!("linear, up, {size}"), at, (d, 4 * d), 0, true, true));
+        all.push(linear(format!("linear, down, {size}"), at, (4 * d, d), 0, true, true));
+        all.push(linear(format!("linear, views, {size}"), at, (d, 2 * d), d, true, true));
+        all.push(linear(format!("linear, no bias, {size}"), at, (d, 64), 0, false, true));
+        all.push(linear(format!("linear, no input gradient, {size}"), at, (d, d), 0, true, false));
         for kind in [Activation::Relu, Activation::Gelu] {
             all.push(activate(format!("activation {kind:?}, {size}"), at, 2 * d, kind));
         }
@@ -137,19 +137,11 @@ fn add_norm(name: String, at: Lengths, d: usize, order: NormOrder, first: bool, 
 }
 
 /// `pad` columns stand before and after x and y in their slots.
-fn linear(
-    name: String,
-    at: Lengths,
-    (cols, rows): (usize, usize),
-    pad: usize,
-    bias: bool,
-    with_dx: bool,
-    accumulate: bool,
-) -> Case {
+fn linear(name: String, at: Lengths, (cols, rows): (usize, usize), pad: usize, bias: bool, with_dx: bool) -> Case {
     let side = Side::Tgt;
     let mut b = Build::new(&*name, seed_of(&name), at.0, at.1, 12);
     let w = b.param(rows, cols, 1.0 / (cols as f32).sqrt());
-    b.by_param("w", w, accumulate);
+    b.by_param("w", w, false);
     let bias = bias.then(|| b.param(1, rows, 0.5));
     if let Some(bias) = bias {
         b.by_param("b", bias, false);
@@ -165,7 +157,7 @@ fn linear(
         b.by_slot(x, dx);
     }
     b.push(Op::Linear { x: view(x), w, b: bias, y: view(y) });
-    b.push(Op::LinearBack { x: view(x), w, b: bias, dy: view(dy), dx: dx.map(view), accumulate });
+    b.push(Op::LinearBack { x: view(x), w, b: bias, dy: view(dy), dx: dx.map(view) });
     b.finish()
 }
 
@@ -205,11 +197,11 @@ fn feed_forward(name: String, at: Lengths, d: usize, kind: Activation) -> Case {
     b.push(Op::Linear { x, w, b: Some(b1), y });
     b.push(Op::Activate { kind, x: h, y: a });
     b.push(Op::Linear { x: a.into(), w: w2, b: Some(b2), y: f.into() });
-    let (back, accumulate) = (Some(View::from(dh)), false);
-    b.push(Op::LinearBack { x: a.into(), w: w2, b: Some(b2), dy: df.into(), dx: back, accumulate });
+    let back = Some(View::from(dh));
+    b.push(Op::LinearBack { x: a.into(), w: w2, b: Some(b2), dy: df.into(), dx: back });
     b.push(Op::ActivateBack { kind, x: h, d: dh });
     let back = Some(View::from(dx));
-    b.push(Op::LinearBack { x, w, b: Some(b1), dy: dh.into(), dx: back, accumulate });
+    b.push(Op::LinearBack { x, w, b: Some(b1), dy: dh.into(), dx: back });
     b.finish()
 }
 

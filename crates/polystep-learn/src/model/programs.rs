@@ -334,7 +334,7 @@ impl<'a> Builder<'a> {
         dy: Slot,
         dx: Option<Slot>,
     ) {
-        self.p.push(Op::LinearBack { x: x.into(), w, b, dy: dy.into(), dx: dx.map(View::from), accumulate: false });
+        self.p.push(Op::LinearBack { x: x.into(), w, b, dy: dy.into(), dx: dx.map(View::from) });
     }
 
     fn add_norm_back(&mut self, add: &AddRecord, first: bool, scratch: &Scratch, df: Option<Slot>) {
