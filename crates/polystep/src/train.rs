@@ -227,7 +227,10 @@ impl Args {
             None => String::new(),
         };
         if let Some(space) = self.config.as_ref().filter(|c| c.ends_with(".toml")) {
-            text = format!("{text}\n{}", read(Path::new(space))?);
+            // On its own first: behind the other its lines have other numbers.
+            let own = read(Path::new(space))?;
+            RunConfig::check_keys(&own).map_err(|e| config_failure(e, space, &own))?;
+            text = if text.is_empty() { own } else { format!("{text}\n{own}") };
         }
         let name = match (&self.file, &self.config) {
             (Some(file), _) => file.display().to_string(),

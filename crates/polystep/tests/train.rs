@@ -154,6 +154,16 @@ fn what_is_wrong_is_one_sentence_with_its_place() {
 }
 
 #[test]
+fn a_space_in_a_file_of_its_own_has_its_own_lines() {
+    let bench = Bench::new();
+    std::fs::write(bench.path("mine.toml"), "[space]\nbogus = 1\n").unwrap();
+    for args in [&["--config", "mine.toml"][..], &["tiny.toml", "--config", "mine.toml"]] {
+        let sentence = bench.refused(args);
+        assert!(sentence.contains("mine.toml, line 2: unknown field `bogus`"), "{sentence}");
+    }
+}
+
+#[test]
 fn a_damaged_checkpoint_is_named() {
     let bench = Bench::new();
     let mut child = bench.command(&["tiny.toml", "--out", "run", "--max-steps", "100000"]).spawn().unwrap();

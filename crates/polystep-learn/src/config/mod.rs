@@ -75,9 +75,8 @@ impl ConfigError {
 impl RunConfig {
     /// Reads a TOML and lays it, and then each override `(key, value)` such as `("model.layers", "6")`, over its recipe.
     pub fn from_toml(text: &str, overrides: &[(String, String)]) -> Result<Self, ConfigError> {
-        let at = |e: toml::de::Error| ConfigError::of_toml(text, &e);
-        toml::from_str::<RunConfig>(text).map_err(at)?;
-        let mut given: Table = toml::from_str(text).map_err(at)?;
+        RunConfig::check_keys(text)?;
+        let mut given: Table = toml::from_str(text).map_err(|e| ConfigError::of_toml(text, &e))?;
         for (key, value) in overrides {
             // On its own first: then the sentence is about this key.
             let alone = alone(key, value).map_err(|why| ConfigError::new(format!("{key}={value}: {why}")))?;
@@ -86,6 +85,11 @@ impl RunConfig {
         let config = base(&given)?;
         config.check()?;
         Ok(config)
+    }
+
+    /// An error if a TOML, which need not be a whole run, has a key or a type that no run has.
+    pub fn check_keys(text: &str) -> Result<(), ConfigError> {
+        toml::from_str::<RunConfig>(text).map(drop).map_err(|e| ConfigError::of_toml(text, &e))
     }
 
     /// The whole of it, as it is written to a run's folder.
