@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::args::{SpaceArgs, ThreadArgs, WritingArgs, space_error};
 use crate::failure::Result;
 use crate::say;
-use crate::table::table;
+use crate::table::{counted, table};
 
 /// Flags of `polystep bench`.
 #[derive(ClapArgs, Debug)]
@@ -140,7 +140,8 @@ fn generate(args: GenerateArgs) -> Result<()> {
 fn print(report: &Report) -> Result<()> {
     let Report { config, vars, setting, granularity, notation, runs, .. } = report;
     say!(
-        "{config}, {vars} variable(s), {setting}, {granularity}, {notation}: sampled, proved and tokenised in memory"
+        "{config}, {}, {setting}, {granularity}, {notation}: sampled, proved and tokenised in memory",
+        counted(*vars, "variable")
     )?;
     let rows = runs.iter().map(|run| {
         let rate = |n: u64| format!("{:.0}", n as f64 / run.seconds);

@@ -16,7 +16,7 @@ use serde::Serialize;
 use crate::args::ThreadArgs;
 use crate::device::{Device, data_threads, peak};
 use crate::failure::{Result, bad_input};
-use crate::table::table;
+use crate::table::{counted, table};
 use crate::train::{assignments, failure};
 use crate::{interrupt, say};
 
@@ -141,7 +141,7 @@ pub fn run(args: Args) -> Result<()> {
         match only {
             None | Some("real") => report.lines.push(args.real(config, device, device_name, parameters)?),
             Some("feed") => {
-                *device_name = format!("no device, {} thread(s)", args.threads.count());
+                *device_name = format!("no device, {}", counted(args.threads.count(), "thread"));
                 report.lines.push(args.feed(config)?);
             }
             _ => {}
@@ -376,7 +376,7 @@ fn fixed_batch(sequences: usize, src: usize, tgt: usize) -> Batch {
 fn print(report: &Report) -> Result<()> {
     let Report { device, recipe, size, config, vars, parameters, .. } = report;
     say!("{device}; Transformer-{size}, {recipe}, {:.2}M parameters", *parameters as f64 / 1e6)?;
-    say!("real data: {config}, {vars} variable(s), coarse, infix, made while training")?;
+    say!("real data: {config}, {}, coarse, infix, made while training", counted(*vars, "variable"))?;
     let rows = report.lines.iter().map(|l| {
         [
             l.kind.to_string(),

@@ -94,6 +94,7 @@ Made by polystep {version}; the same command makes the same data on any machine:
     /// What the rows are about: polynomials of a space, or exercises, which have none.
     fn story(&self, rows: u64, unit: &str) -> Story {
         let Task { space, vars, setting, granularity, notation, .. } = self.task;
+        let variables = crate::table::counted(*vars, "variable");
         if *setting == Setting::Arithmetic {
             let which = match Drill::named(&space.key) {
                 Some(drill) => format!("of the kind `{}`", drill.key()),
@@ -112,12 +113,12 @@ numbers, without a leading 0. There is no polynomial in them: the columns for it
             };
         }
         Story {
-            name: format!("{}, {vars} variable(s), {setting}, {granularity}, {notation}", space.key),
+            name: format!("{}, {variables}, {setting}, {granularity}, {notation}", space.key),
             tags: "- polynomials\n- step-by-step\n",
             text: format!(
                 "# Polynomial simplification, step by step
 
-{rows} {unit} of the space `{}` with {vars} variable(s): setting {setting}, granularity {granularity}, notation {notation}.
+{rows} {unit} of the space `{}` with {variables}: setting {setting}, granularity {granularity}, notation {notation}.
 Every state of a proof has the same value; the last one is the polynomial in normal form. The space: {space}.
 ",
                 space.key

@@ -3,6 +3,7 @@
 //! The model's own output is its next input. The first wrong step is explained; the walk goes on only as long as what the
 //! model wrote can be read.
 
+use std::cmp::Reverse;
 use std::fmt::Write as _;
 
 use polystep_core::judge::{evaluate_brackets, untagged};
@@ -30,6 +31,9 @@ pub struct Options {
 struct NeuralStep {
     input: String,
     output: String,
+    /// The output with its brackets evaluated, where it has any: the next input.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
     logprob: f32,
     /// ln p₁ − ln p₂ of the two best beams; none if only one finished.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -100,7 +104,8 @@ pub fn prove(trained: &Trained, start: &State, device: Device, threads: usize, o
         };
         steps.push(NeuralStep {
             input: text(inputs[i]),
-            output: text(output),
+            output: text(&walked.outputs[i]),
+            next: (walked.outputs[i] != *output).then(|| text(output)),
             logprob: walked.logprobs[i],
             margin,
             verdict,
@@ -122,12 +127,14 @@ pub fn prove(trained: &Trained, start: &State, device: Device, threads: usize, o
 
 /// Why the expression lies in none of the spaces that the model learned, if so; of several the nearest one's reason.
 fn outside(trained: &Trained, start: &State) -> Result<Option<String>> {
+    // Of two that fail the same question, the one whose number of variables is nearer.
+    let near = |found: &fit::Misfit, task: &Task| (found.passed, Reverse(task.vars.abs_diff(start.vars())));
     let mut nearest: Option<(fit::Misfit, &Task)> = None;
     for task in &trained.tasks {
         let Some(found) = fit::misfit(start, &task.space, task.vars, task.style.order).map_err(bad_input)? else {
             return Ok(None);
         };
-        let nearer = |(best, of): &(fit::Misfit, &Task)| (found.passed, task.vars) > (best.passed, of.vars);
+        let nearer = |(best, of): &(fit::Misfit, &Task)| near(&found, task) > near(best, of);
         if nearest.as_ref().is_none_or(nearer) {
             nearest = Some((found, task));
         }
@@ -183,6 +190,9 @@ fn for_people(proof: &NeuralProof, options: &Options, stepper: &EngineStepper) -
     for step in &proof.steps {
         let right = step.verdict == Verdict::Exact.name();
         let _ = writeln!(out, "{} {}", if right { "✓" } else { "✗" }, step.output);
+        if let Some(next) = &step.next {
+            let _ = writeln!(out, "= {next}");
+        }
         if !right && !explained {
             let _ = writeln!(out, "    {}", step.sentence);
             explained = true;

@@ -111,5 +111,8 @@ fn the_models_in_the_box_prove() {
         let output = command.env("POLYSTEP_MODELS", &models).args(["prove", expression, "--setting", setting]).output();
         let text = String::from_utf8(output.unwrap().stdout).unwrap();
         assert!(text.contains("every step is right"), "{setting}, {expression}:\n{text}");
+        // A calculator leaves coefficients open; both what it wrote and what that comes to is shown.
+        let open = text.contains("]*x1") && text.contains("\n= ");
+        assert_eq!(open, setting == "calculator", "{text}");
     }
 }

@@ -108,7 +108,7 @@ impl Questions {
         let mut starts: Vec<Start> = Vec::new();
         for i in 0..self.len() {
             if self.examples.spans[i].step == 0 {
-                let empty = RecursiveProof { states: Vec::new(), logprobs: Vec::new(), stop: super::Stopped::Limit };
+                let empty = RecursiveProof::default();
                 recursions.push(Recursion { proof: self.id(i), expected: Vec::new(), found: empty });
                 starts.push(Start { input: self.examples.src(i).to_vec(), steps: 0 });
             }

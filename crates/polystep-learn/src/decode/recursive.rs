@@ -11,7 +11,7 @@ use polystep_core::{Setting, Task, token};
 use polystep_engine::EngineError;
 
 /// Why a recursive proof stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Stopped {
     /// At a bare polynomial (annotated: END).
     End,
@@ -20,13 +20,16 @@ pub enum Stopped {
     /// At a state seen before.
     Loop,
     /// At the limit of steps.
+    #[default]
     Limit,
 }
 
 /// A proof that a model wrote alone.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct RecursiveProof {
-    /// What it wrote, step by step, brackets evaluated.
+    /// What it wrote, step by step.
+    pub outputs: Vec<Vec<u8>>,
+    /// The same with brackets evaluated: each is the next input.
     pub states: Vec<Vec<u8>>,
     /// The log-probability of each step.
     pub logprobs: Vec<f32>,
@@ -56,8 +59,7 @@ pub fn recursive_proofs(
     task: &Task,
     starts: &[Start],
 ) -> Result<Vec<RecursiveProof>, EngineError> {
-    let fresh = || RecursiveProof { states: Vec::new(), logprobs: Vec::new(), stop: Stopped::Limit };
-    let mut proofs: Vec<RecursiveProof> = starts.iter().map(|_| fresh()).collect();
+    let mut proofs = vec![RecursiveProof::default(); starts.len()];
     let mut walking: Vec<usize> = (0..starts.len()).filter(|&i| starts[i].steps > 0).collect();
     while !walking.is_empty() {
         let inputs: Vec<&[u8]> =
@@ -67,6 +69,7 @@ pub fn recursive_proofs(
         for (i, output) in walking.into_iter().zip(outputs) {
             let (proof, start) = (&mut proofs[i], &starts[i]);
             proof.logprobs.push(output.logprob);
+            proof.outputs.push(output.tokens.clone());
             let (state, stop) = match read(output.tokens, output.finished, task) {
                 Outcome::End(state) => (state, Some(Stopped::End)),
                 Outcome::Malformed(state) => (state, Some(Stopped::Malformed)),
@@ -117,8 +120,8 @@ fn read(output: Vec<u8>, finished: bool, task: &Task) -> Outcome {
 mod tests {
     use super::*;
     use crate::decode::{Capacity, Lane, TopTokens};
-    use polystep_core::Space;
     use polystep_core::token::{EOS, encode};
+    use polystep_core::{Notation, Space};
     use std::collections::HashMap;
 
     /// Writes what a table says, token by token, with certainty.
@@ -149,12 +152,16 @@ mod tests {
     }
 
     fn walk(setting: Setting, table: &[(&str, &str)], start: &str, steps: usize) -> (Vec<String>, Stopped) {
+        let proof = proof(setting, table, start, steps);
+        (proof.states.iter().map(|s| token::decode(s, Notation::Infix)).collect(), proof.stop)
+    }
+
+    fn proof(setting: Setting, table: &[(&str, &str)], start: &str, steps: usize) -> RecursiveProof {
         let task = Task { setting, ..Task::new(Space::named("small_coeff").unwrap(), 1) };
         let answers = table.iter().map(|(a, b)| (encode(a).unwrap(), encode(b).unwrap())).collect();
         let start = Start { input: encode(start).unwrap(), steps };
         let mut proofs = recursive_proofs(&mut Parrot { answers, now: Vec::new() }, &task, &[start]).unwrap();
-        let proof = proofs.remove(0);
-        (proof.states.iter().map(|s| token::decode(s, task.notation)).collect(), proof.stop)
+        proofs.remove(0)
     }
 
     #[test]
@@ -177,6 +184,8 @@ mod tests {
         let table = [("(3*x1)*(4)+(3)", "([3*4]*x1)+(3)"), ("(12*x1)+(3)", "12*x1+3")];
         let (states, stop) = walk(Setting::Calculator, &table, "(3*x1)*(4)+(3)", 2);
         assert_eq!((states, stop), (vec!["(12*x1)+(3)".into(), "12*x1+3".into()], Stopped::End));
+        let outputs = proof(Setting::Calculator, &table, "(3*x1)*(4)+(3)", 2).outputs;
+        assert_eq!(outputs, table.map(|(_, written)| encode(written).unwrap()));
         assert_eq!(walk(Setting::Plain, &table, "(3*x1)*(4)+(3)", 2).1, Stopped::Malformed);
     }
 }
