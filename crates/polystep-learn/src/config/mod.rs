@@ -1,7 +1,7 @@
 //! A run's TOML. What is not written is supplied by the recipe; what is written wrongly is refused with its line.
 //!
 //! A TOML is read twice: once on its own, so that an error can point at its place, and once laid over the recipe's own
-//! TOML, together with `--set` overrides. So every default stands in [`recipe`] alone, also those that depend on other keys.
+//! TOML, together with `--set` overrides. So every default stands in `recipe` alone, also those that depend on other keys.
 
 mod curriculum;
 mod recipe;

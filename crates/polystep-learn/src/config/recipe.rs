@@ -5,8 +5,8 @@
 
 use polystep_core::{Granularity, Notation, Setting, TermOrder};
 
+use super::CurriculumTable;
 use super::tables::{ActivationName, DataTable, ModelTable, NormName, Precision, Recipe, Schedule, Select, TrainTable};
-use super::{CurriculumTable, RunConfig};
 use crate::model::{ModelConfig, Size};
 
 /// The paper's tables whose `train_examples` are budgets.
@@ -127,12 +127,13 @@ impl TrainTable {
     }
 }
 
-impl RunConfig {
+#[cfg(test)]
+impl super::RunConfig {
     /// A recipe as it stands, for the default task.
-    pub fn of_recipe(recipe: Recipe) -> Self {
+    pub(crate) fn of_recipe(recipe: Recipe) -> Self {
         let data = DataTable::default();
         let (model, train) = (ModelTable::of(recipe, Size::S), TrainTable::of(recipe, &data, None));
-        RunConfig { data, model, train, space: None, curriculum: None }
+        Self { data, model, train, space: None, curriculum: None }
     }
 }
 
@@ -171,6 +172,7 @@ fn paper_examples(data: &DataTable, curriculum: Option<&CurriculumTable>) -> Opt
 
 #[cfg(test)]
 mod tests {
+    use super::super::RunConfig;
     use super::*;
 
     /// Rows of the paper's tables.
