@@ -11,6 +11,14 @@ use tempfile::{Builder, NamedTempFile, TempDir};
 
 use crate::failure::{Result, bad_input};
 
+/// Standard output, for people.
+pub const STDOUT: &str = "to standard output";
+
+/// An error with the place that could not be written. Its kind stays: a closed pipe is still one.
+pub fn cannot_write(place: impl Display, error: io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("cannot write {place}: {error}"))
+}
+
 /// Standard output, or a file that appears when it is finished.
 pub enum Output {
     /// Standard output.
@@ -39,10 +47,11 @@ impl Output {
     /// Gives a file its name. Without this call nothing stays behind.
     pub fn finish(self) -> Result<()> {
         match self {
-            Output::Stdout(mut out) => Ok(out.flush()?),
+            Output::Stdout(mut out) => Ok(out.flush().map_err(|e| cannot_write(STDOUT, e))?),
             Output::File(out, path) => {
-                let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
-                file.as_file().sync_all()?;
+                let cannot = |e| cannot_write(path.display(), e);
+                let file = out.into_inner().map_err(|e| cannot(e.into_error()))?;
+                file.as_file().sync_all().map_err(cannot)?;
                 file.persist(&path).with_context(|| format!("cannot write {}", path.display()))?;
                 Ok(())
             }
@@ -53,15 +62,15 @@ impl Output {
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            Output::Stdout(out) => out.write(bytes),
-            Output::File(out, _) => out.write(bytes),
+            Output::Stdout(out) => out.write(bytes).map_err(|e| cannot_write(STDOUT, e)),
+            Output::File(out, path) => out.write(bytes).map_err(|e| cannot_write(path.display(), e)),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
-            Output::Stdout(out) => out.flush(),
-            Output::File(out, _) => out.flush(),
+            Output::Stdout(out) => out.flush().map_err(|e| cannot_write(STDOUT, e)),
+            Output::File(out, path) => out.flush().map_err(|e| cannot_write(path.display(), e)),
         }
     }
 }
@@ -86,6 +95,11 @@ impl OutputFolder {
             .tempdir_in(folder(path)?)
             .with_context(|| format!("cannot write beside {}", path.display()))?;
         Ok(OutputFolder { temporary, path: path.to_path_buf() })
+    }
+
+    /// The name that it will have.
+    pub fn name(&self) -> std::path::Display<'_> {
+        self.path.display()
     }
 
     /// A new file inside, folders on the way included.
@@ -136,6 +150,6 @@ pub fn note(line: impl Display) {
 macro_rules! say {
     ($($part:tt)*) => {
         std::io::Write::write_fmt(&mut std::io::stdout(), format_args!("{}\n", format_args!($($part)*)))
-            .map_err($crate::failure::Failure::from)
+            .map_err(|e| $crate::failure::Failure::from($crate::output::cannot_write($crate::output::STDOUT, e)))
     };
 }

@@ -47,7 +47,8 @@ impl Shards {
             let room = self.rows_per_shard - self.written % self.rows_per_shard;
             let n = usize::try_from(room).map_or(batch.num_rows(), |room| room.min(batch.num_rows()));
             let rest = batch.slice(n, batch.num_rows() - n);
-            self.shard(&batch)?.write(&batch.slice(0, n)).context("cannot write the shard")?;
+            let cannot = format!("cannot write {}", self.folder.name());
+            self.shard(&batch)?.write(&batch.slice(0, n)).context(cannot)?;
             self.written += n as u64;
             if self.written.is_multiple_of(self.rows_per_shard) {
                 self.close()?;
@@ -73,8 +74,8 @@ impl Shards {
                 .set_compression(Compression::ZSTD(ZstdLevel::default()))
                 .set_max_row_group_row_count(Some(ROW_GROUP))
                 .build();
-            let writer =
-                ArrowWriter::try_new(file, batch.schema(), Some(properties)).context("cannot begin a shard")?;
+            let writer = ArrowWriter::try_new(file, batch.schema(), Some(properties))
+                .with_context(|| format!("cannot write {}", self.folder.name()))?;
             self.open = Some(writer);
         }
         self.open.as_mut().context("no shard is open").map_err(Into::into)
@@ -82,7 +83,7 @@ impl Shards {
 
     fn close(&mut self) -> Result<()> {
         if let Some(mut writer) = self.open.take() {
-            writer.finish().context("cannot finish a shard")?;
+            writer.finish().with_context(|| format!("cannot write {}", self.folder.name()))?;
             self.bytes += writer.bytes_written() as u64;
             writer.inner().sync_all()?;
         }

@@ -65,7 +65,8 @@ fn a_full_disk_leaves_no_half_file() {
         );
         let output = Command::new("bash").args(["-c", &script]).current_dir(folder.path()).output().unwrap();
         assert_eq!(output.status.code(), Some(1), "{output:?}");
-        assert!(String::from_utf8_lossy(&output.stderr).starts_with("error: "), "{output:?}");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.starts_with("error: cannot write data") && said.matches("too large").count() == 1, "{said}");
         assert_eq!(entries(folder.path()), [""; 0]);
     }
 }
@@ -73,8 +74,10 @@ fn a_full_disk_leaves_no_half_file() {
 #[test]
 fn a_full_standard_output_is_a_failure() {
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-    let status = polystep("generate --proofs 10").stdout(full).stderr(Stdio::null()).status().unwrap();
-    assert_eq!(status.code(), Some(1));
+    let output = polystep("generate --proofs 10").stdout(full).stderr(Stdio::piped()).spawn().unwrap();
+    let output = output.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).starts_with("error: cannot write to standard output: "));
 }
 
 #[test]
