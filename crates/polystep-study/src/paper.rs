@@ -84,7 +84,8 @@ impl Keys {
         let vars = if self.vars == 1 { "1 variable".to_owned() } else { format!("{} variables", self.vars) };
         let mut parts = vec![vars, self.config.clone(), self.setting.clone()];
         if !self.also.is_empty() {
-            parts.insert(2, format!("with {} more", self.also.len()));
+            let more = self.also.len();
+            parts.insert(2, format!("and {more} more space{}", if more == 1 { "" } else { "s" }));
         }
         if self.setting != "endpoint" {
             parts.push(self.granularity.clone());
@@ -269,7 +270,7 @@ mod tests {
         let mut both = keys(1, "small_coeff", "plain", "coarse", "infix");
         assert_eq!(both.at_home("large_coeff", 2), None);
         both.also = vec!["large_coeff:2".to_owned()];
-        assert_eq!(both.title(), "1 variable · small_coeff · with 1 more · plain · coarse · infix");
+        assert_eq!(both.title(), "1 variable · small_coeff · and 1 more space · plain · coarse · infix");
         let row = both.at_home("large_coeff", 2).unwrap();
         assert_eq!(
             value(&lookup(&row), "train_examples"),

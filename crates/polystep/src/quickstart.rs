@@ -212,3 +212,20 @@ fn spoiled(sampler: &mut Sampler, index: u64) -> String {
     let wrong = findings.steps.iter().find(|f| f.verdict != Verdict::Exact);
     wrong.map_or(String::new(), |f| format!("{}\n{}: {}", f.output, f.verdict.name(), f.sentence))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A person's own run on the same sub-task is not a quickstart, and must not be replaced by one.
+    #[test]
+    fn a_quickstart_knows_its_own() {
+        let run = |overrides: &[(&str, &str)]| {
+            let overrides: Vec<_> = overrides.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
+            RunConfig::from_toml(RUN, &overrides).expect("a run").to_toml()
+        };
+        assert!(is_quickstart(&run(&[("train.minutes", "0.1"), ("data.seed", "7")])));
+        assert!(!is_quickstart(&run(&[("train.minutes", "0.1"), ("model.layers", "3")])));
+        assert!(!is_quickstart("[data]\nconfig = \"small_coeff/add\"\n") && !is_quickstart("nothing of the kind"));
+    }
+}
