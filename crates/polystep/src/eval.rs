@@ -11,7 +11,7 @@ use std::time::Instant;
 use anyhow::Context;
 use clap::Args as ClapArgs;
 use polystep_core::{Notation, Purpose, Setting, Space, Task, token};
-use polystep_learn::decode::{BeamOptions, EngineStepper, Questions, Recursion, Stepper, Stopped};
+use polystep_learn::decode::{Answered, BeamOptions, EngineStepper, Questions, Recursion, Stepper, Stopped};
 use polystep_learn::feed::Proofs;
 use polystep_study::columns::{Cell, Unit, cells};
 use polystep_study::run::{BEAM, BEAM_LP1, GREEDY, RECURSIVE, VALID, keys_of_config, name_of, set_folder};
@@ -247,7 +247,7 @@ pub fn evaluate_fresh(
     let mut stepper = trained.stepper(Device::Cpu, threads)?;
     let questions = Questions::fresh(task, seed, proofs).map_err(bad_input)?;
     timed(&mut stepper, task, "greedy", questions.len(), |stepper| {
-        write(&folder.join(GREEDY), questions.greedy(stepper)?)
+        write(&folder.join(GREEDY), questions.greedy(stepper, &mut Answered::default())?)
     })?;
     let scoring = Scoring { setting: task.setting, notation: task.notation, style: task.style };
     let inputs = Inputs::open(folder).map_err(study_failure)?;
@@ -291,9 +291,12 @@ fn answer(stepper: &mut EngineStepper, task: &Task, own: bool, folder: &Path, op
     let proofs = options.proofs.unwrap_or(usize::MAX);
 
     let test = questions(Purpose::Test, usize::MAX)?.first_proofs(proofs);
-    timed(stepper, task, "greedy", test.len(), |stepper| write(&folder.join(GREEDY), test.greedy(stepper)?))?;
+    let mut answered = Answered::default();
+    timed(stepper, task, "greedy", test.len(), |stepper| {
+        write(&folder.join(GREEDY), test.greedy(stepper, &mut answered)?)
+    })?;
     timed(stepper, task, "recursive", test.len(), |stepper| {
-        let records = test.recursive(stepper)?.into_iter().map(|r| recursive_record(r, task));
+        let records = test.recursive(stepper, &mut answered)?.into_iter().map(|r| recursive_record(r, task));
         write(&folder.join(RECURSIVE), records)
     })?;
     let stale = |name: &str| match std::fs::remove_file(folder.join(name)) {

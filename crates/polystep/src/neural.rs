@@ -8,7 +8,9 @@ use std::fmt::Write as _;
 
 use polystep_core::judge::{evaluate_brackets, untagged};
 use polystep_core::{Check, Proof, Setting, State, Task, Verdict, check_step, fit, notation, token};
-use polystep_learn::decode::{BeamOptions, EngineStepper, Hypothesis, Start, Stopped, beam_search, recursive_proofs};
+use polystep_learn::decode::{
+    Answered, BeamOptions, EngineStepper, Hypothesis, Start, Stopped, beam_search, recursive_proofs,
+};
 use serde::Serialize;
 
 use crate::device::Device;
@@ -85,7 +87,7 @@ pub fn prove(trained: &Trained, start: &State, device: Device, threads: usize, o
     }
     let mut stepper = trained.stepper(device, threads)?;
     let begin = Start { input: first.input.clone(), steps: lines.len() };
-    let mut walked = recursive_proofs(&mut stepper, task, std::slice::from_ref(&begin))?;
+    let mut walked = recursive_proofs(&mut stepper, task, std::slice::from_ref(&begin), &mut Answered::default())?;
     let walked = walked.remove(0);
     let mut inputs: Vec<&[u8]> = vec![&begin.input];
     inputs.extend(walked.states.iter().map(Vec::as_slice));

@@ -1,7 +1,7 @@
 //! A model's answers to the fixed sets, as prediction records: what `polystep eval` writes and `polystep-study` reads.
 
 use super::{
-    BeamOptions, BeamResult, Hypothesis, RecursiveProof, Start, Stepper, beam_search, greedy, recursive_proofs,
+    Answered, BeamOptions, BeamResult, Hypothesis, RecursiveProof, Start, Stepper, beam_search, recursive_proofs,
 };
 use polystep_core::judge::evaluate_brackets;
 use polystep_core::record::{Beam, PredictionRecord, proof_id};
@@ -81,8 +81,12 @@ impl Questions {
     }
 
     /// Greedy answers, one record per step.
-    pub fn greedy(&self, stepper: &mut dyn Stepper) -> Result<Vec<PredictionRecord>, EngineError> {
-        let answers = greedy(stepper, &self.sources())?;
+    pub fn greedy(
+        &self,
+        stepper: &mut dyn Stepper,
+        answered: &mut Answered,
+    ) -> Result<Vec<PredictionRecord>, EngineError> {
+        let answers = answered.greedy(stepper, &self.sources())?;
         Ok(answers.iter().enumerate().map(|(i, a)| self.record(i, std::slice::from_ref(a))).collect())
     }
 
@@ -100,7 +104,7 @@ impl Questions {
     }
 
     /// Recursive proofs: (id, the model's proof, the expected states as text). Single-shot settings have none.
-    pub fn recursive(&self, stepper: &mut dyn Stepper) -> Result<Vec<Recursion>, EngineError> {
+    pub fn recursive(&self, stepper: &mut dyn Stepper, answered: &mut Answered) -> Result<Vec<Recursion>, EngineError> {
         if matches!(self.task.setting, Setting::Endpoint | Setting::Arithmetic) {
             return Ok(Vec::new());
         }
@@ -122,7 +126,7 @@ impl Questions {
                 recursion.expected.push(state);
             }
         }
-        let found = recursive_proofs(stepper, &self.task, &starts)?;
+        let found = recursive_proofs(stepper, &self.task, &starts, answered)?;
         for (recursion, found) in recursions.iter_mut().zip(found) {
             recursion.found = found;
         }

@@ -1,5 +1,7 @@
 //! Greedy decoding: the best token, again and again. Sequences that end leave the batch, so late steps are small.
 
+use std::collections::{HashMap, HashSet};
+
 use super::beam::groups;
 use super::{Hypothesis, Lane, Stepper, TopTokens};
 use polystep_core::token::{BOS, EOS};
@@ -38,6 +40,26 @@ pub fn greedy(stepper: &mut dyn Stepper, sources: &[&[u8]]) -> Result<Vec<Hypoth
     Ok(answers)
 }
 
+/// Greedy answers by their inputs. A model answers an input in one way, so nothing is asked twice: a proof that it writes alone
+/// asks for the steps of the right proof until its first error.
+#[derive(Debug, Default)]
+pub struct Answered {
+    answers: HashMap<Vec<u8>, Hypothesis>,
+}
+
+impl Answered {
+    /// Decodes every source, in the order given; those that were answered before are looked up.
+    pub fn greedy(&mut self, stepper: &mut dyn Stepper, sources: &[&[u8]]) -> Result<Vec<Hypothesis>, EngineError> {
+        let mut new = HashSet::new();
+        let mut asked = sources.to_vec();
+        asked.retain(|&source| !self.answers.contains_key(source) && new.insert(source));
+        for (source, answer) in asked.iter().zip(greedy(stepper, &asked)?) {
+            self.answers.insert(source.to_vec(), answer);
+        }
+        Ok(sources.iter().map(|&source| self.answers[source].clone()).collect())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::toy::Toy;
@@ -71,5 +93,16 @@ mod tests {
             assert!((logprob - answer.logprob).abs() < 1e-5);
         }
         assert!(answers.iter().any(|a| a.finished) && answers.iter().any(|a| !a.finished));
+    }
+
+    #[test]
+    fn nothing_is_asked_twice() {
+        let [a, b, c]: [&[u8]; 3] = [&[1], &[2, 3], &[4]];
+        let (mut toy, mut answered) = (Toy::new(3, 12), Answered::default());
+        let once = greedy(&mut toy, &[a, b, c]).unwrap();
+        assert_eq!(answered.greedy(&mut toy, &[a, b, a]).unwrap(), [&once[0], &once[1], &once[0]].map(Clone::clone));
+        assert_eq!(toy.sources.len(), 2);
+        assert_eq!(answered.greedy(&mut toy, &[b, c, a]).unwrap(), [&once[1], &once[2], &once[0]].map(Clone::clone));
+        assert_eq!(toy.sources, [c]);
     }
 }

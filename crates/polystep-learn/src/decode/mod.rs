@@ -13,7 +13,7 @@ mod recursive;
 pub use answers::{Questions, Recursion};
 pub use beam::{BeamOptions, BeamResult, beam_search};
 pub use engine::EngineStepper;
-pub use greedy::greedy;
+pub use greedy::{Answered, greedy};
 pub use recursive::{RecursiveProof, Start, Stopped, recursive_proofs};
 
 use polystep_engine::EngineError;

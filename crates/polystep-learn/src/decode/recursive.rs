@@ -2,9 +2,9 @@
 //!
 //! A proof ends at the first bare polynomial (annotated: END), at an output that cannot be read, at a state seen before, or
 //! after 2n + 4 steps, n being the length of the right proof. In the calculator setting brackets are evaluated in the loop,
-//! so the states are evaluated ones. All proofs walk in step: one greedy call per round.
+//! so the states are evaluated ones. All proofs walk in step: one greedy call per round, for what was not answered before.
 
-use super::{Stepper, greedy};
+use super::{Answered, Stepper};
 use polystep_core::judge::{evaluate_brackets, untagged};
 use polystep_core::notation::parse_tokens;
 use polystep_core::{Setting, Task, token};
@@ -58,13 +58,14 @@ pub fn recursive_proofs(
     stepper: &mut dyn Stepper,
     task: &Task,
     starts: &[Start],
+    answered: &mut Answered,
 ) -> Result<Vec<RecursiveProof>, EngineError> {
     let mut proofs = vec![RecursiveProof::default(); starts.len()];
     let mut walking: Vec<usize> = (0..starts.len()).filter(|&i| starts[i].steps > 0).collect();
     while !walking.is_empty() {
         let inputs: Vec<&[u8]> =
             walking.iter().map(|&i| proofs[i].states.last().unwrap_or(&starts[i].input).as_slice()).collect();
-        let outputs = greedy(stepper, &inputs)?;
+        let outputs = answered.greedy(stepper, &inputs)?;
         let mut next = Vec::with_capacity(walking.len());
         for (i, output) in walking.into_iter().zip(outputs) {
             let (proof, start) = (&mut proofs[i], &starts[i]);
@@ -160,7 +161,9 @@ mod tests {
         let task = Task { setting, ..Task::new(Space::named("small_coeff").unwrap(), 1) };
         let answers = table.iter().map(|(a, b)| (encode(a).unwrap(), encode(b).unwrap())).collect();
         let start = Start { input: encode(start).unwrap(), steps };
-        let mut proofs = recursive_proofs(&mut Parrot { answers, now: Vec::new() }, &task, &[start]).unwrap();
+        let mut proofs =
+            recursive_proofs(&mut Parrot { answers, now: Vec::new() }, &task, &[start], &mut Answered::default())
+                .unwrap();
         proofs.remove(0)
     }
 
