@@ -14,16 +14,8 @@ use polystep_study::run::LogLine;
 use polystep_study::tables::{Recipe, Row, Table, View};
 
 /// One variable, small_coeff, coarse, prefix: row 3 of var1coarsefull, rows 1 to 3 of OODcoeff.
-const RUN: Fake = Fake {
-    config: "small_coeff",
-    setting: Setting::Plain,
-    notation: "prefix",
-    granularity: "coarse",
-    seed: 1,
-    clumsiness: 1.0,
-    proofs: 120,
-    also: &["medium_coeff", "large_coeff"],
-};
+const RUN: Fake =
+    Fake { config: "small_coeff", notation: "prefix", also: &["medium_coeff", "large_coeff"], ..Fake::USUAL };
 
 fn records(folder: &Path) -> Records {
     Records::read(folder).unwrap()

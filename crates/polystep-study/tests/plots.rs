@@ -14,16 +14,8 @@ use polystep_study::records::Records;
 use polystep_study::tables::{Recipe, Table, View};
 
 /// Rows 3 and 4 of var1coarsefull, with their one-shot model; the former on all of OODcoeff's first three rows.
-const RUN: Fake = Fake {
-    config: "small_coeff",
-    setting: Setting::Plain,
-    notation: "prefix",
-    granularity: "coarse",
-    seed: 1,
-    clumsiness: 1.0,
-    proofs: 60,
-    also: &["medium_coeff"],
-};
+const RUN: Fake =
+    Fake { config: "small_coeff", notation: "prefix", proofs: 60, also: &["medium_coeff"], ..Fake::USUAL };
 
 /// The files of all tables.
 fn files(folder: &Path, seeds: u64) -> BTreeMap<String, String> {

@@ -137,7 +137,7 @@ fn nothing_is_trained_when_only_evaluation_is_asked() {
     let bench = Bench::new(3);
     let output = bench.run("--table var1coarsefull --rows 1 --eval-only");
     assert!(output.status.success(), "{output:?}");
-    assert!(String::from_utf8_lossy(&output.stderr).contains("have no weights here to evaluate"), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("2 runs without weights here: "), "{output:?}");
     assert!(!bench.path("runs").exists());
     // Weights without an evaluation are evaluated.
     let tiny = plan(3).replace("train.steps = 3", "train.steps = 2");
@@ -195,7 +195,7 @@ fn no_time_means_no_run() {
     let output = bench.run("--table var1coarsefull --rows 1 --minutes 0.001");
     assert!(output.status.success(), "{output:?}");
     assert!(
-        String::from_utf8_lossy(&output.stderr).contains("2 run(s) are left; the same command goes on"),
+        String::from_utf8_lossy(&output.stderr).contains("2 runs still to be made, by the same command: "),
         "{output:?}"
     );
     assert!(!bench.path("runs").exists());
@@ -212,7 +212,10 @@ fn a_run_that_another_command_is_at_is_left_to_it() {
     let output = bench.run("--table var1error --rows 1");
     assert!(output.status.success(), "{output:?}");
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains(&format!("{RUN}: another command is at it")) && said.contains("1 run(s) are left"), "{said}");
+    assert!(
+        said.contains(&format!("{RUN}: another command is at it")) && said.contains("1 run still to be made"),
+        "{said}"
+    );
     assert!(!run.join("config.toml").exists() && !bench.path("results").exists());
     log.unlock().unwrap();
     bench.ok("--table var1error --rows 1");
@@ -226,7 +229,7 @@ fn when_time_is_up_a_training_stops_at_a_checkpoint() {
     assert!(output.status.success(), "{output:?}");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains(&format!("{RUN}: stopped at a checkpoint")), "{said}");
-    assert!(said.contains("1 run(s) are left"), "{said}");
+    assert!(said.contains("1 run still to be made"), "{said}");
     assert!(bench.path("runs").join(RUN).join("checkpoints").read_dir().unwrap().next().is_some());
     let dry = bench.ok("--table var1error --rows 1 --dry-run");
     assert!(dry.starts_with("resume ") && dry.contains(RUN), "{dry}");

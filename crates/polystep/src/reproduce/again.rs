@@ -112,12 +112,16 @@ impl Workshop<'_> {
                 ControlFlow::Break(Made::Failed(why)) => {
                     return Err(Failure::Runtime(anyhow::anyhow!("{}: {why}", test.name)));
                 }
-                ControlFlow::Break(_) => interrupt::check()?,
+                ControlFlow::Break(_) => {
+                    interrupt::check()?;
+                    continue;
+                }
             }
             let measured = Record::read(&run).map_err(bad_input)?;
             for set in &test.sets {
                 let exact = |record: &Record| Some(record.evaluation(set)?.greedy.as_ref()?.full_proof.exact);
-                let Some(here) = measured.as_ref().and_then(exact) else { continue };
+                let unanswered = || anyhow::anyhow!("{}: no answers on {}:{}", test.name, set.config, set.vars);
+                let here = measured.as_ref().and_then(exact).ok_or_else(unanswered)?;
                 let record = records.get(&test.name).and_then(exact);
                 answers.push(Answer { model: test.name.clone(), set: set.clone(), here, record });
             }

@@ -26,6 +26,7 @@ use crate::args::{ThreadArgs, deadline};
 use crate::device::Device;
 use crate::failure::{Failure, Result, bad_input};
 use crate::output::note;
+use crate::table::counted;
 use crate::{boxed, interrupt, say};
 use books::{Books, write_whole};
 use pace::Pace;
@@ -186,15 +187,17 @@ pub fn run(args: Args) -> Result<()> {
         answers = workshop.again(&tests, &books.records)?;
     }
     if !summary.left.is_empty() {
-        let why =
-            if args.eval_only { "have no weights here to evaluate" } else { "are left; the same command goes on" };
+        let why = if args.eval_only { "without weights here" } else { "still to be made, by the same command" };
         let (some, rest) = summary.left.split_at(summary.left.len().min(NAMED));
         let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
-        note(format_args!("{} run(s) {why}: {}{more}", summary.left.len(), some.join(", ")));
+        note(format_args!("{} {why}: {}{more}", counted(summary.left.len(), "run"), some.join(", ")));
     }
     match summary.failed.as_slice() {
         [] => again::report(&answers, pace.device(), args.json),
-        failed => Err(Failure::Runtime(anyhow::anyhow!("{} run(s) failed: {}", failed.len(), failed.join(", ")))),
+        failed => {
+            let runs = counted(failed.len(), "run");
+            Err(Failure::Runtime(anyhow::anyhow!("{runs} failed: {}", failed.join(", "))))
+        }
     }
 }
 
@@ -236,7 +239,7 @@ impl Args {
         for (name, chart) in &figures {
             write_whole(&folder.join(format!("{name}.svg")), &chart.file())?;
         }
-        note(format_args!("{} figure(s) in {}", figures.len(), folder.display()));
+        note(format_args!("{} in {}", counted(figures.len(), "figure"), folder.display()));
         Ok(())
     }
 

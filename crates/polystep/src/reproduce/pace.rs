@@ -135,7 +135,6 @@ mod tests {
     use polystep_study::records::Record;
     use polystep_study::tables::Table;
 
-    /// The quickest whole run is the pace of one alone; two at a time take twice as long each, and as long in all.
     #[test]
     fn a_device_that_nobody_measured_is_named() {
         let pace = |device: &str, factor| Pace { device: device.to_owned(), factor, jobs: 1 };
@@ -145,6 +144,7 @@ mod tests {
         assert_eq!(pace("NVIDIA H200", None).about(71.0), "1:11");
     }
 
+    /// The quickest whole run is the pace of one alone; two at a time take twice as long each, and as long in all.
     #[test]
     fn runs_share_a_device() {
         let plans = Plans::read(None).expect("the repository's plans are right");

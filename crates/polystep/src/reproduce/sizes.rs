@@ -12,6 +12,7 @@ use crate::args::{ThreadArgs, space_error};
 use crate::failure::Result;
 use crate::interrupt;
 use crate::output::note;
+use crate::table::counted;
 
 /// The seed of both draws.
 const SEED: u64 = 1;
@@ -51,10 +52,9 @@ pub fn make(
         }
         let [config, vars] = ["config", "vars"].map(|key| row.text(key).unwrap_or_default());
         let space = Space::named(config).map_err(|e| space_error(e, None))?;
+        let vars: usize = vars.parse().unwrap_or(1);
         let began = Instant::now();
-        let size = pool
-            .install(|| estimate(&space, vars.parse().unwrap_or(1), SEED, draws, &|_| {}))
-            .map_err(|e| space_error(e, None))?;
+        let size = pool.install(|| estimate(&space, vars, SEED, draws, &|_| {})).map_err(|e| space_error(e, None))?;
         let number = |v: Option<f64>| v.map_or(String::new(), |v| format!("{v:.0}"));
         let fields = ledger.header.iter().map(|name| match name.as_str() {
             "equation_size_estimate" => number(size.equations.estimate()),
@@ -74,7 +74,8 @@ pub fn make(
         };
         ledger.lines.sort_by_key(place);
         books.write(table, Recipe::Fast, &ledger)?;
-        note(format_args!("{}: {config}, {vars} variable(s), in {:.0} s", table.name, began.elapsed().as_secs_f64()));
+        let variables = counted(vars, "variable");
+        note(format_args!("{}: {config}, {variables}, in {:.0} s", table.name, began.elapsed().as_secs_f64()));
     }
     Ok(())
 }
