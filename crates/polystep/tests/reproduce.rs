@@ -187,6 +187,15 @@ fn a_model_is_tested_again_beside_its_record() {
     assert!(said.contains("0.00   90.00  80.0 to 95.0  DIFFERS"), "{said}");
     assert!(said.contains(&format!("1 of 1 numbers lie outside the interval of their record: {RUN}")), "{said}");
     serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap();
+
+    let weights = bench.path("runs").join(RUN).join("model.safetensors");
+    let half = std::fs::metadata(&weights).unwrap().len() / 2;
+    std::fs::File::options().write(true).open(&weights).unwrap().set_len(half).unwrap();
+    let output = bench.run("--table var1error --rows 1 --eval-only");
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains(&format!("error: {RUN}, copied from runs/{RUN}: ")), "{said}");
+    assert!(said.contains("model.safetensors is damaged"), "{said}");
 }
 
 #[test]

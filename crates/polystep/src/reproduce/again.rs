@@ -110,7 +110,8 @@ impl Workshop<'_> {
             match self.child(&test.name, &command, &run.join("eval.log"), &board)? {
                 ControlFlow::Continue(()) => {}
                 ControlFlow::Break(Made::Failed(why)) => {
-                    return Err(Failure::Runtime(anyhow::anyhow!("{}: {why}", test.name)));
+                    let from = test.weights.display();
+                    return Err(Failure::Runtime(anyhow::anyhow!("{}, copied from {from}: {why}", test.name)));
                 }
                 ControlFlow::Break(_) => {
                     interrupt::check()?;
