@@ -205,25 +205,22 @@ impl Ledger {
             text => text.map_err(|e| StudyError::read(path, e))?,
         };
         let header = header(table);
-        let wrong = |line: usize, why: String| StudyError::Record { path: path.to_path_buf(), line, why };
+        let wrong = |line: usize, why: String| {
+            let why = format!("{why}; repair it, or remove the file to have it made anew");
+            StudyError::Record { path: path.to_path_buf(), line, why }
+        };
         let mut lines = text.lines().enumerate().map(|(i, line)| (i + 1, fields(line)));
         if lines.next().is_none_or(|(_, names)| names.as_ref() != Some(&header)) {
-            let why = format!(
-                "this is not the header of a {} ledger; repair it, or remove the file to have it made anew",
-                table.name
-            );
-            return Err(wrong(1, why));
+            return Err(wrong(1, format!("this is not the header of a {} ledger", table.name)));
         }
         let mut ledger = Ledger { header, lines: Vec::new() };
         for (number, line) in lines {
             let line = line.ok_or_else(|| wrong(number, "a quotation mark is not closed".into()))?;
             if line.len() != ledger.header.len() {
-                let why = format!(
-                    "{} fields where the header has {}; repair it, or remove the file to have it made anew",
-                    line.len(),
-                    ledger.header.len()
-                );
-                return Err(wrong(number, why));
+                return Err(wrong(
+                    number,
+                    format!("{} fields where the header has {}", line.len(), ledger.header.len()),
+                ));
             }
             for (name, text) in ledger.header.iter().zip(&line) {
                 if !WORDS.contains(&name.as_str()) && !text.is_empty() && text.parse::<f64>().is_err() {

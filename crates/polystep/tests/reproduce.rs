@@ -287,6 +287,7 @@ fn what_is_damaged_is_named_and_kept() {
     std::fs::write(&path, &damaged).unwrap();
     let said = bench.refused("--table var1error --rows 1");
     assert!(said.starts_with("error: results/var1error.csv line 2: var1error has no row 1,smal_coeff"), "{said}");
+    assert!(said.ends_with("; repair it, or remove the file to have it made anew\n"), "{said}");
     assert_eq!(bench.text("results/var1error.csv"), damaged);
     std::fs::write(&path, &whole).unwrap();
 
