@@ -121,7 +121,7 @@ impl Doctor {
                 let (major, minor) = info.capability;
                 let memory = info.memory_mib / 1024;
                 let said = format!(
-                    "{}, compute capability {major}.{minor}, {} multiprocessors, {memory} GiB, driver for CUDA {}",
+                    "{}, compute capability {major}.{minor}, {} multiprocessors, {memory} GiB, driver for {}",
                     info.device, info.processors, info.driver
                 );
                 self.note("CUDA", true, said, None)?;
