@@ -32,7 +32,8 @@
 //! The modules in the order of the data flow: [`monomial`], [`poly`], [`expr`] and [`notation`] are the algebra and its
 //! language; [`space`], [`stream`] and [`sample`] draw polynomials; [`proof`] simplifies them; [`task`], [`token`] and
 //! [`examples`] turn proofs into tokens; [`sets`] and [`guard`] keep training and testing apart; [`mod@judge`], [`check`] and
-//! [`audit`] say what is right; [`record`] is what files hold; [`collision`] estimates how large a space is.
+//! [`audit`] say what is right, [`interval`] how sure a share of it is; [`record`] is what files hold; [`collision`] estimates how
+//! large a space is.
 
 mod basis;
 mod ink;
@@ -47,6 +48,7 @@ pub mod examples;
 pub mod expr;
 pub mod fit;
 pub mod guard;
+pub mod interval;
 pub mod judge;
 pub mod monomial;
 pub mod notation;
@@ -65,6 +67,7 @@ pub use check::{Check, Verdict, check_step};
 pub use examples::{ExampleSpan, Examples, Sampler};
 pub use expr::{Factor, Product, State, Term};
 pub use guard::Guard;
+pub use interval::wilson;
 pub use judge::{Judgement, judge, judge_text};
 pub use monomial::{Monomial, TermOrder};
 pub use notation::{Notation, NotationError, Style};

@@ -14,7 +14,7 @@ pub use folder::RunFolder;
 pub use plan::Plan;
 pub use progress::Progress;
 pub use schedule::{Spent, learning_rate, share};
-pub use score::{Best, Scores, Share, TestReport, wilson};
+pub use score::{Best, Scores, Share, TestReport};
 pub use trainer::{Outcome, Trainer};
 pub use window::Window;
 

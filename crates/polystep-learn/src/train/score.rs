@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use polystep_core::wilson;
 use serde::{Deserialize, Serialize};
 
 /// So many of so many, with Wilson's 95 % interval.
@@ -25,18 +26,6 @@ impl Share {
         let (lo, hi) = wilson(right, total);
         Share { right, total, share: right as f64 / total.max(1) as f64, lo, hi }
     }
-}
-
-/// Wilson's score interval at 95 % (z = 1.959964): unlike the normal one it stays inside 0…1 and is honest near both ends.
-pub fn wilson(right: u64, total: u64) -> (f64, f64) {
-    if total == 0 {
-        return (0.0, 1.0);
-    }
-    let (n, z2) = (total as f64, 1.959_963_984_540_054f64.powi(2));
-    let p = right as f64 / n;
-    let centre = (p + z2 / (2.0 * n)) / (1.0 + z2 / n);
-    let half = (z2 * (p * (1.0 - p) / n + z2 / (4.0 * n * n))).sqrt() / (1.0 + z2 / n);
-    ((centre - half).max(0.0), (centre + half).min(1.0))
 }
 
 /// Teacher-forced exact match on a set.
@@ -119,15 +108,6 @@ pub struct TestReport {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// `scipy.stats.binomtest(k, n).proportion_ci(method="wilson")`, SciPy 1.17.1.
-    #[test]
-    fn wilson_is_scipys() {
-        let close = |(a, b): (f64, f64), (c, d): (f64, f64)| (a - c).abs() < 1e-9 && (b - d).abs() < 1e-9;
-        assert!(close(wilson(821, 1000), (0.796_025_336_271, 0.843_517_884_781)), "{:?}", wilson(821, 1000));
-        assert!(close(wilson(0, 10), (0.0, 0.277_532_799_863)), "{:?}", wilson(0, 10));
-        assert!(close(wilson(10, 10), (0.722_467_200_137, 1.0)), "{:?}", wilson(10, 10));
-    }
 
     #[test]
     fn ties_in_full_proofs_are_broken_by_steps() {

@@ -3,28 +3,28 @@
 //! Decoding writes prediction records; `polystep-study` reads and scores them, ours like anyone's: `--predictions` scores a
 //! file from anywhere. What was measured stays: a look at less of a set than the run's metrics.json knows is only printed.
 
+mod ask;
+mod show;
+
 use std::io::Write as _;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 use anyhow::Context;
 use clap::Args as ClapArgs;
-use polystep_core::{Notation, Purpose, Setting, Space, Task, token};
-use polystep_learn::decode::{Answered, BeamOptions, EngineStepper, Questions, Recursion, Stepper, Stopped};
+use polystep_core::{Notation, Setting, Space, Task};
 use polystep_learn::feed::Proofs;
-use polystep_study::columns::{Cell, Unit, cells};
-use polystep_study::run::{BEAM, BEAM_LP1, GREEDY, RECURSIVE, VALID, keys_of_config, name_of, set_folder};
-use polystep_study::{Evaluation, Inputs, Keys, Matrix, Metrics, Proportion, RecursiveRecord, Scoring, Stop, evaluate};
-use serde::Serialize;
+use polystep_study::run::{keys_of_config, name_of, set_folder};
+use polystep_study::{Evaluation, Inputs, Keys, Matrix, Metrics, Scoring, evaluate};
 
 use crate::args::{ThreadArgs, WritingArgs, at_least_one};
 use crate::device::Device;
 use crate::failure::{Failure, Result, bad_input};
 use crate::output::{Output, note};
+use crate::say;
 use crate::trained::Trained;
-use crate::watched::Watched;
-use crate::{say, table};
+
+pub use show::{is_measured, print};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -40,11 +40,6 @@ than was measured before (--proofs, --no-beam, a narrower --beam) is printed and
 
 /// Width of the paper's beam search.
 const BEAM_WIDTH: u8 = 5;
-
-/// A matrix wider than this is turned, if that makes it narrower.
-const WIDE: usize = 120;
-/// Steps of the validation set that the best threshold of confidence is chosen on.
-const VALID_STEPS: usize = 1000;
 
 /// Flags of `polystep eval`.
 #[derive(ClapArgs, Debug)]
@@ -135,10 +130,10 @@ pub fn run(args: Args) -> Result<()> {
     }
     if !args.matrix {
         for metrics in &all {
-            metrics.evaluations.iter().try_for_each(|evaluation| print(metrics, evaluation, is_known))?;
+            metrics.evaluations.iter().try_for_each(|evaluation| print(metrics, evaluation, show::is_known))?;
         }
     }
-    matrix.iter().try_for_each(print_matrix)
+    matrix.iter().try_for_each(show::print_matrix)
 }
 
 /// What is known of a run already.
@@ -208,10 +203,8 @@ pub fn evaluate_run(run: &Path, options: &Options) -> Result<Metrics> {
             Some(place) => place.path().to_path_buf(),
             None => set_folder(run, &task.space.key, task.vars as u32),
         };
-        answer(&mut stepper, &task, trained.tasks.contains(&task), &folder, options)?;
-        let scoring = Scoring { setting: task.setting, notation: task.notation, style: task.style };
-        let inputs = Inputs::open(&folder).map_err(study_failure)?;
-        let evaluation = evaluate(&task.space.key, task.vars as u32, inputs, &scoring).map_err(study_failure)?;
+        ask::set(&mut stepper, &task, trained.tasks.contains(&task), &folder, options)?;
+        let evaluation = score(&task, &folder)?;
         asked.evaluations.push(evaluation.clone());
         match before {
             Some(_) if look => {
@@ -243,16 +236,15 @@ pub fn evaluate_fresh(
     folder: &Path,
     threads: usize,
 ) -> Result<Metrics> {
-    std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    let mut stepper = trained.stepper(Device::Cpu, threads)?;
-    let questions = Questions::fresh(task, seed, proofs).map_err(bad_input)?;
-    timed(&mut stepper, task, "greedy", questions.len(), |stepper| {
-        write(&folder.join(GREEDY), questions.greedy(stepper, &mut Answered::default())?)
-    })?;
+    ask::fresh(&mut trained.stepper(Device::Cpu, threads)?, task, (seed, proofs), folder)?;
+    Ok(Metrics { keys: keys_of(trained)?, evaluations: vec![score(task, folder)?], ..Metrics::default() })
+}
+
+/// Scores the answers to a set, as [`ask`] left them in a folder.
+fn score(task: &Task, folder: &Path) -> Result<Evaluation> {
     let scoring = Scoring { setting: task.setting, notation: task.notation, style: task.style };
     let inputs = Inputs::open(folder).map_err(study_failure)?;
-    let evaluation = evaluate(&task.space.key, task.vars as u32, inputs, &scoring).map_err(study_failure)?;
-    Ok(Metrics { keys: keys_of(trained)?, evaluations: vec![evaluation], ..Metrics::default() })
+    evaluate(&task.space.key, task.vars as u32, inputs, &scoring).map_err(study_failure)
 }
 
 /// `config:vars,…` as tasks like the one that the model was trained on.
@@ -284,83 +276,6 @@ fn test_sets(on: &[String], trained: &Trained) -> Result<Vec<Task>> {
         .collect()
 }
 
-/// Has the model answer one test set, and writes the records.
-fn answer(stepper: &mut EngineStepper, task: &Task, own: bool, folder: &Path, options: &Options) -> Result<()> {
-    std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    let questions = |purpose, most| Questions::new(task, purpose, most).map_err(bad_input);
-    let proofs = options.proofs.unwrap_or(usize::MAX);
-
-    let test = questions(Purpose::Test, usize::MAX)?.first_proofs(proofs);
-    let mut answered = Answered::default();
-    timed(stepper, task, "greedy", test.len(), |stepper| {
-        write(&folder.join(GREEDY), test.greedy(stepper, &mut answered)?)
-    })?;
-    timed(stepper, task, "recursive", test.len(), |stepper| {
-        let records = test.recursive(stepper, &mut answered)?.into_iter().map(|r| recursive_record(r, task));
-        write(&folder.join(RECURSIVE), records)
-    })?;
-    let stale = |name: &str| match std::fs::remove_file(folder.join(name)) {
-        Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(Failure::from(e)),
-        _ => Ok(()),
-    };
-    let Some(width) = options.beam else {
-        return [BEAM, BEAM_LP1, VALID].into_iter().try_for_each(stale);
-    };
-    let search = BeamOptions { beam: usize::from(width) };
-    let beam = questions(Purpose::Beam, proofs.saturating_mul(5))?;
-    timed(stepper, task, "beam", beam.len(), |stepper| {
-        let (headline, lp1) = beam.beam(stepper, search)?;
-        write(&folder.join(BEAM), headline)?;
-        write(&folder.join(BEAM_LP1), lp1)
-    })?;
-    if own {
-        let valid = questions(Purpose::Valid, VALID_STEPS.min(proofs.saturating_mul(5)))?;
-        timed(stepper, task, "threshold", valid.len(), |stepper| {
-            write(&folder.join(VALID), valid.beam(stepper, search)?.0)
-        })?;
-    }
-    Ok(())
-}
-
-fn recursive_record(recursion: Recursion, task: &Task) -> RecursiveRecord {
-    let text = |states: &[Vec<u8>]| states.iter().map(|s| token::decode(s, task.notation)).collect();
-    RecursiveRecord {
-        proof: recursion.proof,
-        states: text(&recursion.found.states),
-        expected: text(&recursion.expected),
-        stop: match recursion.found.stop {
-            Stopped::End => Stop::End,
-            Stopped::Malformed => Stop::Malformed,
-            Stopped::Loop => Stop::Loop,
-            Stopped::Limit => Stop::Limit,
-        },
-    }
-}
-
-fn write<T: Serialize>(path: &Path, records: impl IntoIterator<Item = T>) -> Result<()> {
-    let mut out = Output::create(Some(path))?;
-    for record in records {
-        serde_json::to_writer(&mut out, &record).map_err(anyhow::Error::from)?;
-        out.write_all(b"\n")?;
-    }
-    out.finish()
-}
-
-/// Has a model answer `steps` steps of a task's set, watched, and says how long it took.
-fn timed(
-    stepper: &mut EngineStepper,
-    task: &Task,
-    what: &str,
-    steps: usize,
-    work: impl FnOnce(&mut dyn Stepper) -> Result<()>,
-) -> Result<()> {
-    let start = Instant::now();
-    let set = format!("{}:{}", task.space.key, task.vars);
-    work(&mut Watched::new(stepper, format!("steps of {set}, {what}"), steps))?;
-    note(format_args!("  {set}  {what:<10}{steps:>6} steps in {:.1} s", start.elapsed().as_secs_f64()));
-    Ok(())
-}
-
 fn keys_of(trained: &Trained) -> Result<Keys> {
     let config: toml::Table = toml::from_str(&trained.config.to_toml()).map_err(anyhow::Error::from)?;
     Ok(keys_of_config(&config))
@@ -377,123 +292,4 @@ fn read_metrics(run: &Path) -> Result<Metrics> {
 
 fn study_failure(error: polystep_study::StudyError) -> Failure {
     bad_input(error)
-}
-
-/// Trained x tested, full proofs and steps.
-fn print_matrix(matrix: &Matrix) -> Result<()> {
-    for measure in matrix.measures() {
-        let rows = matrix.grid(measure);
-        say!(
-            "\ntrained x tested, {} in percent (the paper's); ↓ where ours is lower",
-            measure.heading().to_lowercase()
-        )?;
-        let (upright, turned) = (in_columns(rows.clone()), in_columns(turned(rows)));
-        let width = |text: &str| text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
-        say!("{}", if width(&upright) > WIDE && width(&turned) < width(&upright) { turned } else { upright })?;
-    }
-    Ok(())
-}
-
-/// A grid whose first row is its head.
-fn in_columns(grid: Vec<Vec<String>>) -> String {
-    let mut rows = grid.into_iter();
-    table::grid(1, rows.next().unwrap_or_default(), rows)
-}
-
-/// Test sets down, runs across.
-fn turned(grid: Vec<Vec<String>>) -> Vec<Vec<String>> {
-    let columns = grid.first().map_or(0, Vec::len);
-    let mut turned: Vec<Vec<String>> = (0..columns).map(|i| grid.iter().map(|row| row[i].clone()).collect()).collect();
-    if let Some(corner) = turned.first_mut().and_then(|head| head.first_mut()) {
-        *corner = "tested on".into();
-    }
-    turned
-}
-
-/// Whether a column has our number or the paper's.
-fn is_known(cell: &Cell) -> bool {
-    cell.ours.is_some() || cell.paper.is_some()
-}
-
-/// Whether a column has our number.
-pub fn is_measured(cell: &Cell) -> bool {
-    cell.ours.is_some()
-}
-
-/// A line for each column that is to be shown.
-fn rows(metrics: &Metrics, evaluation: &Evaluation, shown: impl Fn(&Cell) -> bool) -> Vec<[String; 5]> {
-    let number = |value: f64, unit: Unit| match unit {
-        Unit::Fraction => format!("{value:.3}"),
-        Unit::Count => format!("{value:.0}"),
-        Unit::Percent => format!("{value:.2}"),
-    };
-    let row = |cell: Cell| {
-        let unit = cell.column.unit;
-        let interval = cell.interval.map_or(String::new(), |(lo, hi)| format!("{lo:.1} to {hi:.1}"));
-        [
-            format!("{}: {}", cell.column.group, cell.column.heading),
-            cell.ours.map_or("-".into(), |v| number(v, unit)),
-            interval,
-            cell.symbolic.map_or(String::new(), |v| number(v, unit)),
-            cell.paper.as_ref().map_or(String::new(), |p| p.text.to_string()),
-        ]
-    };
-    cells(metrics, evaluation).into_iter().filter(shown).map(row).collect()
-}
-
-/// The paper's columns that are to be shown, ours beside the paper's.
-pub fn print(metrics: &Metrics, evaluation: &Evaluation, shown: impl Fn(&Cell) -> bool) -> Result<()> {
-    let title = metrics.keys.title();
-    let set = match evaluation {
-        Evaluation { config, vars: 0, .. } => config.clone(),
-        Evaluation { config, .. } if metrics.keys.setting == "arithmetic" => format!("{title}, tested on {config}"),
-        Evaluation { config, vars, .. } => {
-            format!("{title}, tested on {config} with {}", table::counted(*vars as usize, "variable"))
-        }
-    };
-    say!("{set}")?;
-    let rows = rows(metrics, evaluation, shown);
-    say!("{}", table::table(1, ["", "ours", "95 %", "symbolic", "paper"], rows))?;
-    let percent = |p: &Proportion| format!("{:.2} % ({:.1} to {:.1})", p.percent, p.lo, p.hi);
-    if let Some(recursive) = &evaluation.recursive {
-        say!("recursive proofs, every state right  {}", percent(&recursive.recursive_exact))?;
-        say!("recursive proofs, right endpoint     {}", percent(&recursive.recursive_end))?;
-    }
-    if let Some(greedy) = &evaluation.greedy {
-        if let Some(raw) = &greedy.raw_exact {
-            say!("brackets right before evaluation     {}", percent(raw))?;
-        }
-        say!("malformed outputs                    {}", percent(&greedy.malformed))?;
-    }
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// One run on many sets is a table of many lines, not of one that no terminal holds.
-    #[test]
-    fn a_wide_matrix_is_turned() {
-        let grid =
-            |text: &str| text.lines().map(|line| line.split(' ').map(str::to_owned).collect()).collect::<Vec<_>>();
-        let wide: Vec<Vec<String>> = grid("trained a b c\nrun 1 2 3");
-        let tall: Vec<Vec<String>> = grid("tested run\na 1\nb 2\nc 3");
-        assert_eq!(turned(wide)[1..], tall[1..]);
-        assert_eq!(turned(grid("trained a\nrun 1"))[0], ["tested on", "run"]);
-    }
-
-    /// Without beam search the paper's columns of it are empty on our side: shown, or left out.
-    #[test]
-    fn columns_without_our_number_can_be_left_out() {
-        let run = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results/runs/large_coeff-1-coarse-infix");
-        let mut metrics = read_metrics(&run).unwrap_or_else(|e| panic!("{e:?}"));
-        metrics.evaluations[0].beam = None;
-        let lines = |shown: fn(&Cell) -> bool| rows(&metrics, &metrics.evaluations[0], shown);
-        let beam = |lines: &[[String; 5]]| lines.iter().filter(|line| line[0].starts_with("Beam 5")).count();
-        let (known, measured) = (lines(is_known), lines(is_measured));
-        assert_eq!((beam(&known), beam(&measured)), (2, 0));
-        let full = |line: &[String; 5]| line[0] == "Greedy: Full proof" && line[1] == "97.80" && line[4] == "82.1";
-        assert!(measured.iter().any(full) && measured.iter().all(|line| line[1] != "-"), "{measured:?}");
-    }
 }

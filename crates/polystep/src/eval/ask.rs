@@ -1,0 +1,111 @@
+//! A model's answers to a test set, as prediction records in files.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::Context;
+use polystep_core::{Purpose, Task, token};
+use polystep_learn::decode::{Answered, BeamOptions, EngineStepper, Questions, Recursion, Stepper, Stopped};
+use polystep_study::run::{BEAM, BEAM_LP1, GREEDY, RECURSIVE, VALID};
+use polystep_study::{RecursiveRecord, Stop};
+use serde::Serialize;
+
+use super::Options;
+use crate::failure::{Failure, Result, bad_input};
+use crate::output::{Output, note};
+use crate::watched::Watched;
+
+/// Steps of the validation set that the best threshold of confidence is chosen on.
+const VALID_STEPS: usize = 1000;
+
+/// Has the model answer proofs that are in no set, and writes the records.
+pub fn fresh(stepper: &mut EngineStepper, task: &Task, (seed, proofs): (u64, u64), folder: &Path) -> Result<()> {
+    make(folder)?;
+    let questions = Questions::fresh(task, seed, proofs).map_err(bad_input)?;
+    timed(stepper, task, "greedy", questions.len(), |stepper| {
+        write(&folder.join(GREEDY), questions.greedy(stepper, &mut Answered::default())?)
+    })
+}
+
+/// Has the model answer one test set, and writes the records. On a set of its `own` space its confidence is measured on
+/// validation too.
+pub fn set(stepper: &mut EngineStepper, task: &Task, own: bool, folder: &Path, options: &Options) -> Result<()> {
+    make(folder)?;
+    let questions = |purpose, most| Questions::new(task, purpose, most).map_err(bad_input);
+    let proofs = options.proofs.unwrap_or(usize::MAX);
+
+    let test = questions(Purpose::Test, usize::MAX)?.first_proofs(proofs);
+    let mut answered = Answered::default();
+    timed(stepper, task, "greedy", test.len(), |stepper| {
+        write(&folder.join(GREEDY), test.greedy(stepper, &mut answered)?)
+    })?;
+    timed(stepper, task, "recursive", test.len(), |stepper| {
+        let records = test.recursive(stepper, &mut answered)?.into_iter().map(|r| recursive_record(r, task));
+        write(&folder.join(RECURSIVE), records)
+    })?;
+    let stale = |name: &str| match std::fs::remove_file(folder.join(name)) {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(Failure::from(e)),
+        _ => Ok(()),
+    };
+    let Some(width) = options.beam else {
+        return [BEAM, BEAM_LP1, VALID].into_iter().try_for_each(stale);
+    };
+    let search = BeamOptions { beam: usize::from(width) };
+    let beam = questions(Purpose::Beam, proofs.saturating_mul(5))?;
+    timed(stepper, task, "beam", beam.len(), |stepper| {
+        let (headline, lp1) = beam.beam(stepper, search)?;
+        write(&folder.join(BEAM), headline)?;
+        write(&folder.join(BEAM_LP1), lp1)
+    })?;
+    if own {
+        let valid = questions(Purpose::Valid, VALID_STEPS.min(proofs.saturating_mul(5)))?;
+        timed(stepper, task, "threshold", valid.len(), |stepper| {
+            write(&folder.join(VALID), valid.beam(stepper, search)?.0)
+        })?;
+    }
+    Ok(())
+}
+
+fn make(folder: &Path) -> Result<()> {
+    Ok(std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?)
+}
+
+fn recursive_record(recursion: Recursion, task: &Task) -> RecursiveRecord {
+    let text = |states: &[Vec<u8>]| states.iter().map(|s| token::decode(s, task.notation)).collect();
+    RecursiveRecord {
+        proof: recursion.proof,
+        states: text(&recursion.found.states),
+        expected: text(&recursion.expected),
+        stop: match recursion.found.stop {
+            Stopped::End => Stop::End,
+            Stopped::Malformed => Stop::Malformed,
+            Stopped::Loop => Stop::Loop,
+            Stopped::Limit => Stop::Limit,
+        },
+    }
+}
+
+fn write<T: Serialize>(path: &Path, records: impl IntoIterator<Item = T>) -> Result<()> {
+    let mut out = Output::create(Some(path))?;
+    for record in records {
+        serde_json::to_writer(&mut out, &record).map_err(anyhow::Error::from)?;
+        out.write_all(b"\n")?;
+    }
+    out.finish()
+}
+
+/// Has a model answer `steps` steps of a task's set, watched, and says how long it took.
+fn timed(
+    stepper: &mut EngineStepper,
+    task: &Task,
+    what: &str,
+    steps: usize,
+    work: impl FnOnce(&mut dyn Stepper) -> Result<()>,
+) -> Result<()> {
+    let start = Instant::now();
+    let set = format!("{}:{}", task.space.key, task.vars);
+    work(&mut Watched::new(stepper, format!("steps of {set}, {what}"), steps))?;
+    note(format_args!("  {set}  {what:<10}{steps:>6} steps in {:.1} s", start.elapsed().as_secs_f64()));
+    Ok(())
+}
