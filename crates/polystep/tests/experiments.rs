@@ -143,6 +143,24 @@ fn a_calculator_is_scored_after_evaluation_and_before() {
     }
 }
 
+/// A space of one's own is tested with other numbers of variables under its own key; its reading is a key of the TOML.
+#[test]
+fn a_reading_of_two_variables_is_a_setting() {
+    let bench = Bench::new();
+    for reading in ["all", "uniform"] {
+        bench.train("variables", reading, &["--set", &format!("space.variables={reading}")]);
+    }
+    bench.eval(&["all", "uniform", "--on", "pairs:1,pairs:2"]);
+    let inputs = |run: &str, vars: u32| -> Vec<String> {
+        let records = bench.records(&format!("{run}/predictions/pairs-{vars}/greedy.jsonl"));
+        records.iter().map(|record| record["input"].as_str().unwrap().to_owned()).collect()
+    };
+    let second = |inputs: Vec<String>| inputs.iter().filter(|input| input.contains("x2")).count();
+    assert_eq!(inputs("all", 1), inputs("uniform", 1), "with one variable there is nothing to choose");
+    assert_ne!(inputs("all", 2), inputs("uniform", 2));
+    assert!(second(inputs("all", 1)) == 0 && second(inputs("all", 2)) > 0 && second(inputs("uniform", 2)) > 0);
+}
+
 #[test]
 fn out_of_distribution_is_a_matrix() {
     let bench = Bench::new();
