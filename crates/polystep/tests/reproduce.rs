@@ -137,7 +137,10 @@ fn nothing_is_trained_when_only_evaluation_is_asked() {
     let bench = Bench::new(3);
     let output = bench.run("--table var1coarsefull --rows 1 --eval-only");
     assert!(output.status.success(), "{output:?}");
-    assert!(String::from_utf8_lossy(&output.stderr).contains("2 runs with neither record nor weights here: "), "{output:?}");
+    assert!(
+        String::from_utf8_lossy(&output.stderr).contains("2 runs with neither record nor weights here: "),
+        "{output:?}"
+    );
     assert!(!bench.path("runs").exists());
     // Weights without an evaluation are evaluated.
     let tiny = plan(3).replace("train.steps = 3", "train.steps = 2");

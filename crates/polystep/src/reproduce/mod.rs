@@ -187,7 +187,11 @@ pub fn run(args: Args) -> Result<()> {
         answers = workshop.again(&tests, &books.records)?;
     }
     if !summary.left.is_empty() {
-        let why = if args.eval_only { "with neither record nor weights here" } else { "still to be made, by the same command" };
+        let why = if args.eval_only {
+            "with neither record nor weights here"
+        } else {
+            "still to be made, by the same command"
+        };
         let (some, rest) = summary.left.split_at(summary.left.len().min(NAMED));
         let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
         note(format_args!("{} {why}: {}{more}", counted(summary.left.len(), "run"), some.join(", ")));
