@@ -7,6 +7,8 @@ mod curves;
 mod heat;
 mod pairs;
 
+use std::collections::BTreeSet;
+
 use polystep_core::arithmetic::Drill;
 
 use crate::chart::Chart;
@@ -24,21 +26,32 @@ pub type Figure = (String, Chart);
 
 const FULL_PROOF: &str = "full_proof_acc";
 
-/// The figures of a table: its numbers, the learning curves of its runs over the first seeds, and how its curricula went.
-pub fn of_table(table: &Table, view: &View, seeds: u64, records: &Records) -> Vec<Figure> {
-    let mut figures = Vec::new();
-    match table.kind() {
-        Kind::Sizes => {}
-        Kind::Ood => figures.extend(matrix(view).map(|chart| (table.name.to_owned(), chart))),
-        Kind::Accuracy if !table.header.contains(&"train_examples") => {}
-        Kind::Accuracy => {
-            figures.extend(numbers(view).map(|chart| (table.name.to_owned(), chart)));
-            for (endpoint, name) in [(false, "curves"), (true, "endpoint-curves")] {
-                let runs = curves::runs(table, view, seeds, endpoint, records);
-                let what = if endpoint { "one-shot models" } else { "step-wise models" };
-                let chart = curves::chart(format!("{}: {what}", table.name), &common(view), &runs);
-                figures.extend(chart.map(|chart| (format!("{}-{name}", table.name), chart)));
-                figures.extend(runs.iter().flat_map(curricula));
+/// The figures of tables: their numbers, the learning curves of their runs over the first seeds, and how their curricula went.
+/// Tables share runs: curves that an earlier table shows already are not drawn again.
+pub fn of_tables<'a>(
+    tables: impl IntoIterator<Item = (&'a Table, &'a View)>,
+    seeds: u64,
+    records: &Records,
+) -> Vec<Figure> {
+    let (mut figures, mut drawn) = (Vec::new(), BTreeSet::new());
+    for (table, view) in tables {
+        match table.kind() {
+            Kind::Sizes => {}
+            Kind::Ood => figures.extend(matrix(view).map(|chart| (table.name.to_owned(), chart))),
+            Kind::Accuracy if !table.header.contains(&"train_examples") => {}
+            Kind::Accuracy => {
+                figures.extend(numbers(view).map(|chart| (table.name.to_owned(), chart)));
+                for (endpoint, name) in [(false, "curves"), (true, "endpoint-curves")] {
+                    let runs = curves::runs(table, view, seeds, endpoint, records);
+                    if runs.iter().all(|run| drawn.contains(&run.name)) {
+                        continue;
+                    }
+                    let what = if endpoint { "one-shot models" } else { "step-wise models" };
+                    let chart = curves::chart(format!("{}: {what}", table.name), &common(view), &runs);
+                    figures.extend(chart.map(|chart| (format!("{}-{name}", table.name), chart)));
+                    figures.extend(runs.iter().flat_map(curricula));
+                    drawn.extend(runs.into_iter().map(|run| run.name));
+                }
             }
         }
     }

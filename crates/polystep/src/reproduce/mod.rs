@@ -235,9 +235,8 @@ impl Args {
 
     /// `--plots`.
     fn draw(&self, folder: &Path, tables: &[(&Table, Vec<&Row>)], views: &[View], books: &Books) -> Result<()> {
-        let tables = tables.iter().zip(views);
-        let mut figures: Vec<Figure> =
-            tables.flat_map(|((table, _), view)| plots::of_table(table, view, self.seeds, &books.records)).collect();
+        let tables = tables.iter().zip(views).map(|((table, _), view)| (*table, view));
+        let mut figures: Vec<Figure> = plots::of_tables(tables, self.seeds, &books.records);
         // The probe is no table of its own.
         figures.extend(plots::arithmetic(&books.records).filter(|_| self.all));
         for (name, chart) in &figures {
