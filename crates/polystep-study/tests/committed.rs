@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use polystep_study::Keys;
 use polystep_study::ledger::Ledger;
 use polystep_study::paper::lookup;
 use polystep_study::records::Records;
 use polystep_study::tables::{Experiment, Kind, Recipe, Table, TestSet};
+use polystep_study::{Keys, Proportion};
 
 const CONFIGS: [&str; 6] =
     ["small_coeff", "medium_coeff", "large_coeff", "no_backtrack", "medium_degree", "medium_terms"];
@@ -24,10 +24,15 @@ fn keys(config: &str, vars: u32, setting: &str, granularity: &str, notation: &st
     Keys { vars, config, setting, granularity, notation, ..Keys::default() }
 }
 
-/// Full proofs of a run on a space, in percent.
-fn measured(records: &Records, run: &str, config: &str, vars: u32) -> Option<f64> {
+/// Full proofs of a run on a space.
+fn full_proofs(records: &Records, run: &str, config: &str, vars: u32) -> Option<Proportion> {
     let set = TestSet { config: config.into(), vars, beam: false };
-    Some(records.get(run)?.evaluation(&set)?.greedy.as_ref()?.full_proof.exact.percent)
+    Some(records.get(run)?.evaluation(&set)?.greedy.as_ref()?.full_proof.exact)
+}
+
+/// The same in percent.
+fn measured(records: &Records, run: &str, config: &str, vars: u32) -> Option<f64> {
+    Some(full_proofs(records, run, config, vars)?.percent)
 }
 
 /// The paper's number of full proofs in a row.
@@ -93,6 +98,18 @@ fn the_results_page_has_the_ledgers_numbers_of_two_variables() {
         });
         let everything = format!("{:.1}", measured(&records, "all-spaces", config, 2).unwrap());
         assert_eq!(said, expected.chain([everything]).collect::<Vec<_>>(), "{config}");
+    }
+}
+
+#[test]
+fn the_fidelity_page_has_the_numbers_of_both_readings() {
+    let records = records();
+    for reading in ["all", "uniform"] {
+        let expected = [1, 2].map(|vars| {
+            let found = full_proofs(&records, &format!("variables-{reading}"), "pairs", vars).unwrap();
+            format!("{:.1} ({:.1} to {:.1})", found.percent, found.lo, found.hi)
+        });
+        assert_eq!(cells("docs/fidelity.md", &format!("  | `{reading}` |")), expected);
     }
 }
 

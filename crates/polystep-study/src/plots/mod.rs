@@ -26,32 +26,35 @@ pub type Figure = (String, Chart);
 
 const FULL_PROOF: &str = "full_proof_acc";
 
-/// The figures of tables: their numbers, the learning curves of their runs over the first seeds, and how their curricula went.
-/// Tables share runs: curves that an earlier table shows already are not drawn again.
+/// The figures of tables. Tables share runs: curves that an earlier table shows already are not drawn again.
 pub fn of_tables<'a>(
     tables: impl IntoIterator<Item = (&'a Table, &'a View)>,
     seeds: u64,
     records: &Records,
 ) -> Vec<Figure> {
-    let (mut figures, mut drawn) = (Vec::new(), BTreeSet::new());
-    for (table, view) in tables {
-        match table.kind() {
-            Kind::Sizes => {}
-            Kind::Ood => figures.extend(matrix(view).map(|chart| (table.name.to_owned(), chart))),
-            Kind::Accuracy if !table.header.contains(&"train_examples") => {}
-            Kind::Accuracy => {
-                figures.extend(numbers(view).map(|chart| (table.name.to_owned(), chart)));
-                for (endpoint, name) in [(false, "curves"), (true, "endpoint-curves")] {
-                    let runs = curves::runs(table, view, seeds, endpoint, records);
-                    if runs.iter().all(|run| drawn.contains(&run.name)) {
-                        continue;
-                    }
-                    let what = if endpoint { "one-shot models" } else { "step-wise models" };
-                    let chart = curves::chart(format!("{}: {what}", table.name), &common(view), &runs);
-                    figures.extend(chart.map(|chart| (format!("{}-{name}", table.name), chart)));
-                    figures.extend(runs.iter().flat_map(curricula));
-                    drawn.extend(runs.into_iter().map(|run| run.name));
+    let mut drawn = BTreeSet::new();
+    tables.into_iter().flat_map(|(table, view)| of_table(table, view, seeds, records, &mut drawn)).collect()
+}
+
+/// The figures of a table: its numbers, the learning curves of its runs over the first seeds, and how its curricula went.
+fn of_table(table: &Table, view: &View, seeds: u64, records: &Records, drawn: &mut BTreeSet<String>) -> Vec<Figure> {
+    let mut figures = Vec::new();
+    match table.kind() {
+        Kind::Sizes => {}
+        Kind::Ood => figures.extend(matrix(view).map(|chart| (table.name.to_owned(), chart))),
+        Kind::Accuracy if !table.header.contains(&"train_examples") => {}
+        Kind::Accuracy => {
+            figures.extend(numbers(view).map(|chart| (table.name.to_owned(), chart)));
+            for (endpoint, name) in [(false, "curves"), (true, "endpoint-curves")] {
+                let runs = curves::runs(table, view, seeds, endpoint, records);
+                if runs.iter().all(|run| drawn.contains(&run.name)) {
+                    continue;
                 }
+                let what = if endpoint { "one-shot models" } else { "step-wise models" };
+                let chart = curves::chart(format!("{}: {what}", table.name), &common(view), &runs);
+                figures.extend(chart.map(|chart| (format!("{}-{name}", table.name), chart)));
+                figures.extend(runs.iter().flat_map(curricula));
+                drawn.extend(runs.into_iter().map(|run| run.name));
             }
         }
     }

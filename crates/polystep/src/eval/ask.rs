@@ -1,4 +1,7 @@
-//! A model's answers to a test set, as prediction records in files.
+//! A model's answers to a test set, as prediction records in files: greedy, by recursion, and by beam search.
+//!
+//! A set is scored from all that lies in its folder, so what an earlier search left there goes when this time none is made.
+//! Greedy decoding and recursion share their answers: a proof that is right all the way is asked only once.
 
 use std::io::Write as _;
 use std::path::Path;
