@@ -168,7 +168,7 @@ impl Checkpoints {
         Ok(())
     }
 
-    /// Removes best weights newer than the checkpoint of a step: a run that goes on from there may find others, and must not
+    /// Removes best weights newer than the step that a run goes on from (0: it begins anew): it may find others, and must not
     /// take these for its own.
     pub fn forget_after(&self, step: u64) -> Result<(), LearnError> {
         self.list("best-")?.iter().filter(|&&best| best > step).try_for_each(|&best| self.remove(&self.best_path(best)))

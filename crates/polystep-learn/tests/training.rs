@@ -307,6 +307,26 @@ fn the_best_weights_survive_a_loss_that_is_not_a_number() {
     }
 }
 
+/// A run that ended before its first checkpoint begins anew, and what it had found best is not the new one's.
+#[test]
+fn a_run_that_begins_anew_forgets_the_best_weights_of_another() {
+    let folders = tempfile::tempdir().unwrap();
+    let path = folders.path().join("run");
+    // A rate of about nothing: the first validation stays the best.
+    let plan = plan(&[
+        ("train.lr", "1e-12"),
+        ("train.select", "best"),
+        ("train.valid_every", "40"),
+        ("train.checkpoint_steps", "25"),
+    ]);
+    drop(RunFolder::create(&path, &plan.config).unwrap());
+    let stale = Checkpoints::open(&path).unwrap().best_path(20);
+    std::fs::write(&stale, "of another").unwrap();
+    stop_at(&plan, &path, 25);
+    assert!(!stale.exists());
+    assert_eq!(finish(&plan, &path).steps, 30);
+}
+
 /// Who finds weights takes the run for a finished one.
 #[test]
 fn a_run_that_dies_in_its_test_has_no_weights_yet() {

@@ -2,14 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use polystep_core::space::KEYS;
 use polystep_study::ledger::Ledger;
 use polystep_study::paper::lookup;
 use polystep_study::records::Records;
 use polystep_study::tables::{Experiment, Kind, Recipe, Table, TestSet};
 use polystep_study::{Keys, Proportion};
-
-const CONFIGS: [&str; 6] =
-    ["small_coeff", "medium_coeff", "large_coeff", "no_backtrack", "medium_degree", "medium_terms"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -77,7 +75,7 @@ fn the_results_page_has_the_ledgers_numbers() {
     let records = records();
     let formats = [("plain", "coarse", "infix"), ("plain", "fine", "infix"), ("plain", "coarse", "prefix")];
     let others = [("plain", "fine", "prefix"), ("endpoint", "", "infix"), ("endpoint", "", "prefix")];
-    for config in CONFIGS {
+    for config in KEYS {
         let said = cells("docs/results.md", &format!("| {config} |"));
         let expected = formats
             .iter()
@@ -91,7 +89,7 @@ fn the_results_page_has_the_ledgers_numbers() {
 fn the_results_page_has_the_ledgers_numbers_of_two_variables() {
     let records = records();
     let formats = [("plain", "coarse"), ("endpoint", "")];
-    for config in CONFIGS {
+    for config in KEYS {
         let said = cells("docs/results.md", &format!("| 2 variables, {config} |"));
         let expected = formats.iter().flat_map(|(setting, granularity)| {
             ["infix", "prefix"].map(|notation| told(&records, &keys(config, 2, setting, granularity, notation)))
@@ -128,8 +126,8 @@ fn the_model_of_all_spaces_does_what_is_said_of_it() {
             [("README.md", "| 2 variables, the same model |"), ("docs/results.md", "| 2 variables, one model |")],
         ),
     ] {
-        let ours = CONFIGS.map(|config| format!("{:.1}", measured(&records, "all-spaces", config, vars).unwrap()));
-        let theirs = CONFIGS.map(|config| format!("{:.1}", printed(&keys(config, vars, "plain", "coarse", "infix"))));
+        let ours = KEYS.map(|config| format!("{:.1}", measured(&records, "all-spaces", config, vars).unwrap()));
+        let theirs = KEYS.map(|config| format!("{:.1}", printed(&keys(config, vars, "plain", "coarse", "infix"))));
         for (document, line) in documents {
             assert_eq!(cells(document, line), ours, "{document}");
             assert_eq!(cells(document, paper), theirs, "{document}");

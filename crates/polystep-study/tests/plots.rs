@@ -9,6 +9,7 @@ use std::path::Path;
 
 use fixture::Fake;
 use polystep_core::Setting;
+use polystep_core::space::KEYS;
 use polystep_study::plots;
 use polystep_study::records::Records;
 use polystep_study::tables::{Recipe, Table, View};
@@ -93,9 +94,8 @@ fn tables_have_numbers_and_curves() {
 #[test]
 fn many_rows_are_small_multiples() {
     let folder = tempfile::tempdir().unwrap();
-    let configs = ["small_coeff", "medium_coeff", "large_coeff", "no_backtrack", "medium_degree", "medium_terms"];
     let formats = ["coarse infix", "fine infix", "coarse prefix", "fine prefix"].map(|f| f.split_once(' ').unwrap());
-    for (config, (granularity, notation)) in configs.iter().flat_map(|c| formats.map(|format| (c, format))) {
+    for (config, (granularity, notation)) in KEYS.iter().flat_map(|c| formats.map(|format| (c, format))) {
         Fake { config, granularity, notation, proofs: 2, also: &[], ..RUN }
             .write(&folder.path().join(format!("{config}-1-{granularity}-{notation}")));
     }
@@ -103,15 +103,15 @@ fn many_rows_are_small_multiples() {
     assert!(files.contains_key("var1coarse") && !files.contains_key("var1coarse-curves"), "its runs are drawn already");
     let curves = &files["var1coarsefull-curves"];
     has(curves, &["in percent; a panel for each config."]);
-    assert_eq!(curves.matches("class=\"panel\"").count(), configs.len());
-    for config in configs {
+    assert_eq!(curves.matches("class=\"panel\"").count(), KEYS.len());
+    for config in KEYS {
         assert_eq!(curves.matches(&format!(">{config}</text>")).count(), 1, "a title");
     }
     for (i, (granularity, notation)) in formats.into_iter().enumerate() {
         let name = format!("{granularity} {notation}");
         assert_eq!(curves.matches(&format!(">{name}</text>")).count(), 1, "one legend for all");
-        assert_eq!(curves.matches(&format!("class=\"line s{i}\"")).count(), 1 + configs.len(), "{name}");
-        for config in configs {
+        assert_eq!(curves.matches(&format!("class=\"line s{i}\"")).count(), 1 + KEYS.len(), "{name}");
+        for config in KEYS {
             assert_eq!(curves.matches(&format!("<title>{config} {name}, the paper's: ")).count(), 1, "{config} {name}");
         }
     }

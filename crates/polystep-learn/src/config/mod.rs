@@ -294,8 +294,8 @@ fn single(key: &str, value: &str) -> Option<Table> {
 /// What serde says, in one line and without the names of Rust's types.
 fn one_line(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let words =
-        [("usize", "a whole number"), ("u64", "a whole number"), ("f64", "a number"), ("bool", "true or false")];
+    let whole = "a whole number, at least 0";
+    let words = [("usize", whole), ("u64", whole), ("u32", whole), ("f64", "a number"), ("bool", "true or false")];
     let named = words.iter().find_map(|(name, word)| Some((line.strip_suffix(name)?, word)));
     named.map_or_else(|| line.clone(), |(before, word)| format!("{before}{word}"))
 }

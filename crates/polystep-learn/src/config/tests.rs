@@ -99,7 +99,11 @@ fn unknown_keys_and_wrong_types_are_refused_with_their_line() {
 fn a_wrong_override_names_itself() {
     let refusal = |k, v| with("", &[(k, v)]).unwrap_err().message;
     assert!(refusal("model.layer", "6").starts_with("model.layer=6: unknown field `layer`"));
-    assert!(refusal("train.batch", "x") == "train.batch=x: invalid type: string \"x\", expected a whole number");
+    let whole = "expected a whole number, at least 0";
+    assert_eq!(refusal("train.batch", "x"), format!("train.batch=x: invalid type: string \"x\", {whole}"));
+    assert_eq!(refusal("train.batch", "-3"), format!("train.batch=-3: invalid value: integer `-3`, {whole}"));
+    let max = refusal("space.max", "{ products = \"x\", factors = 2 }");
+    assert!(max.ends_with(&format!("invalid type: string \"x\", {whole}")), "{max}");
     assert_eq!(refusal("layers", "6"), "layers=6: a key is a table and a name, as in model.layers=6");
 }
 

@@ -72,7 +72,7 @@ impl ModelConfig {
 
     /// One sentence on what cannot be built, if anything.
     pub fn check(&self) -> Result<(), String> {
-        // Beyond these no memory holds a model.
+        // d: a row that one block of the norm's kernel holds; the others: beyond any memory.
         let bounds = [
             ("d", self.d, 1..=1024),
             ("layers", self.layers, 1..=128),

@@ -84,7 +84,6 @@ impl<'a> Trainer<'a> {
         let (state, best) = match saved {
             Some(Checkpoint { state, params, first, second }) => {
                 plan.check_resume(&state, &checkpoints.path(state.step))?;
-                checkpoints.forget_after(state.step)?;
                 executor.set_params(&params)?;
                 executor.set_moments(&first, &second)?;
                 let best = match &state.best {
@@ -102,6 +101,7 @@ impl<'a> Trainer<'a> {
                 (plan.first_state(), None)
             }
         };
+        checkpoints.forget_after(state.step)?;
         let feed = plan.feed(&state, threads)?;
         let spent = Spent { steps: state.step, examples: state.examples, seconds: state.seconds };
         let now = Instant::now();
@@ -368,7 +368,7 @@ impl<'a> Trainer<'a> {
         Ok(())
     }
 
-    /// Saves, chooses the weights, writes them and, where the plan has a test set, tests them once.
+    /// Saves, chooses the weights, tests them once where the plan has a test set, and only then writes them.
     fn finish(&mut self, device: String, ended: &str) -> Result<TestReport, LearnError> {
         self.save()?;
         let plan = self.plan;
