@@ -82,7 +82,8 @@ fn tables_have_numbers_and_curves() {
     let all = files(folder.path(), 2);
     let endpoint = &all["var1coarsefull-endpoint-curves"];
     has(endpoint, &["<title>small_coeff prefix, the paper's: 97.8 at 5.2M</title>"]);
-    has(endpoint, &[">small_coeff prefix<"]);
+    has(endpoint, &[">small_coeff prefix<", ">1 variable · recipe fast"]);
+    has(&all["var1coarsefull-curves"], &[">1 variable · plain · recipe fast"]);
     assert_eq!(endpoint.matches("class=\"line s").count(), 2, "in the legend, and drawn");
     let curves = &all["var1coarsefull-curves"];
     has(curves, &["in percent, a line for each seed."]);

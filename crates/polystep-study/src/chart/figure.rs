@@ -66,7 +66,7 @@ pub fn plot(title: &str, description: String, x: Axis, y: Axis, series: Vec<Seri
 const MARGIN: f64 = 14.0;
 const LINE: f64 = 18.0;
 /// How wide a letter of a sentence is, with its spaces and commas, about.
-const LETTER: f64 = 6.2;
+const SENTENCE_LETTER: f64 = 6.2;
 
 impl Chart {
     /// An SVG file that needs nothing but itself.
@@ -76,7 +76,7 @@ impl Chart {
         let (title, description) = (escape(&self.title), escape(&self.description));
         let mut y = 26.0;
         let mut head = format!(r#"<text class="title" x="{MARGIN}" y="{y}">{title}</text>"#);
-        for line in wrapped(&self.description, (room / LETTER) as usize) {
+        for line in wrapped(&self.description, (room / SENTENCE_LETTER) as usize) {
             y += LINE;
             let _ = write!(head, r#"<text x="{MARGIN}" y="{y}">{}</text>"#, escape(&line));
         }

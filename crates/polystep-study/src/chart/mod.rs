@@ -23,6 +23,11 @@ use axis::precise;
 /// How wide a letter of a name is, about: text cannot be measured here, and fonts differ.
 pub const LETTER: f64 = 7.0;
 
+/// How wide a figure of the tables is.
+pub const WIDTH: f64 = 760.0;
+/// From the middle of the paper's mark to its corners.
+pub const MARK: f64 = 5.5;
+
 /// Colours there are; a series after the last begins anew.
 pub const COLOURS: usize = 12;
 

@@ -5,8 +5,8 @@
 use std::fmt::Write;
 
 use super::{
-    ABOVE, Axis, BESIDE, COLOURS, Canvas, Chart, Drawing, Frame, Key, Series, Sign, UNDER, axis_labels, diamond,
-    escape, grid, x_ticks, y_ticks,
+    ABOVE, Axis, BESIDE, COLOURS, Canvas, Chart, Drawing, Frame, Key, MARK, Series, Sign, UNDER, WIDTH, axis_labels,
+    diamond, escape, grid, x_ticks, y_ticks,
 };
 
 /// Plots over the same two axes.
@@ -42,21 +42,21 @@ pub struct Mark {
     pub note: String,
 }
 
-const WIDTH: f64 = 760.0;
 const RIGHT: f64 = 740.0;
 /// Between two panels, beside and above each other.
 const GAP: (f64, f64) = (22.0, 16.0);
 /// Above a panel, for its title.
 const TITLE: f64 = 22.0;
-/// From the middle of a mark to its corners.
-const MARK: f64 = 5.5;
 
 impl Panels {
     /// The chart.
     pub fn chart(self) -> Chart {
         let names = self.names();
         let keys = names.iter().enumerate().filter(|(_, name)| !name.is_empty());
-        let legend = keys.map(|(i, name)| Key { name: (*name).to_owned(), sign: Sign::Line(i) }).collect();
+        let lines = || self.panels.iter().flat_map(|panel| &panel.lines);
+        let lone = |name: &str| lines().filter(|(s, _)| s.name == name).all(|(s, _)| s.points.len() == 1);
+        let sign = |i, name: &str| if lone(name) { Sign::Dot(i) } else { Sign::Line(i) };
+        let legend = keys.map(|(i, name)| Key { name: (*name).to_owned(), sign: sign(i, name) }).collect();
         let drawing = self.draw(&names);
         Chart { title: self.title, description: self.description, legend, drawing }
     }

@@ -71,12 +71,17 @@ fn paper(row: &Row, endpoint: bool) -> Option<Paper> {
     Some(Paper { at: (row.value(count)?, row.value(right)?), text: row.text(right)? })
 }
 
+/// Whether a key says something of a step-wise or of a one-shot model: an endpoint has no setting and no granularity.
+pub fn belongs(key: &str, endpoint: bool) -> bool {
+    !endpoint || matches!(key, "vars" | "config" | "notation")
+}
+
 /// What tells a run from the others of its table.
 fn words(view: &View, row: &ViewRow, need: &Need) -> Vec<(&'static str, String)> {
     let (_, names) = view.common_keys();
     names
         .into_iter()
-        .filter(|name| !need.endpoint || matches!(*name, "vars" | "config" | "notation"))
+        .filter(|name| belongs(name, need.endpoint))
         .map(|name| (name, row.key(name).to_owned()))
         .filter(|(_, word)| !word.is_empty())
         .collect()

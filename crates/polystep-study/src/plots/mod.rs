@@ -51,7 +51,7 @@ fn of_table(table: &Table, view: &View, seeds: u64, records: &Records, drawn: &m
                     continue;
                 }
                 let what = if endpoint { "one-shot models" } else { "step-wise models" };
-                let chart = curves::chart(format!("{}: {what}", table.name), &common(view), &runs);
+                let chart = curves::chart(format!("{}: {what}", table.name), &common(view, endpoint), &runs);
                 figures.extend(chart.map(|chart| (format!("{}-{name}", table.name), chart)));
                 figures.extend(runs.iter().flat_map(curricula));
                 drawn.extend(runs.into_iter().map(|run| run.name));
@@ -79,12 +79,12 @@ pub fn arithmetic(records: &Records) -> Option<Figure> {
     Some(("arithmetic".to_owned(), curves::chart("arithmetic".to_owned(), "A model for each kind of exercise", &runs)?))
 }
 
-/// What all rows have in common, and the recipe.
-fn common(view: &View) -> String {
+/// What the models of all rows, step-wise or one-shot, have in common, and the recipe.
+fn common(view: &View, endpoint: bool) -> String {
     let recipe = format!("recipe {}", view.recipe);
-    let (mut words, _) = view.common_keys();
-    words.push(&recipe);
-    words.join(" · ")
+    let (words, _) = view.common_keys();
+    let words = words.into_iter().filter(|(key, _)| curves::belongs(key, endpoint)).map(|(_, word)| word);
+    words.chain([recipe.as_str()]).collect::<Vec<_>>().join(" · ")
 }
 
 fn full_proof(row: &ViewRow) -> Option<(&ViewCell, f64)> {
@@ -110,7 +110,7 @@ fn numbers(view: &View) -> Option<Chart> {
     };
     let what = "full proofs that are right, in percent, ours / the paper's";
     let raw = if view.notes.iter().any(|note| note == RAW) { format!(" {RAW}") } else { String::new() };
-    let words = format!("{}: {what}; ours with {interval}. {measured}.{raw}", common(view));
+    let words = format!("{}: {what}; ours with {interval}. {measured}.{raw}", common(view, false));
     (!pairs.is_empty()).then(|| pairs::chart(view.table.to_owned(), words, "full proofs, %", &pairs))
 }
 
@@ -137,7 +137,7 @@ fn matrix(view: &View) -> Option<Chart> {
     let paper = grid(&|row| Some(full_proof(row)?.1));
     let across = if elsewhere { "columns: tested" } else { "columns: variables in training → in the test" };
     let what = format!("full proofs that are right, in percent. Rows: trained; {across}.");
-    let words = format!("{}: {what}", common(view));
+    let words = format!("{}: {what}", common(view, false));
     let measured = ours.iter().flatten().any(Option::is_some);
     measured.then(|| heat::chart(view.table.to_owned(), words, &Heat { rows, columns, paper, ours }))
 }

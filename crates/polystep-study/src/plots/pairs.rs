@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::chart::{Axis, Chart, Drawing, Key, LETTER, Sign, diamond, escape};
+use crate::chart::{Axis, Chart, Drawing, Key, LETTER, MARK, Sign, WIDTH, diamond, escape};
 
 /// A row of the chart; all numbers are percents.
 #[derive(Clone, PartialEq, Debug)]
@@ -21,7 +21,6 @@ pub struct Pair {
     pub on_the_way: Option<f64>,
 }
 
-const WIDTH: f64 = 760.0;
 const NUMBERS: f64 = 104.0;
 const ROW: f64 = 26.0;
 /// Above the first row, for the heading of the numbers.
@@ -64,7 +63,7 @@ pub fn chart(title: String, description: String, label: &str, pairs: &[Pair]) ->
         if let Some(x) = pair.on_the_way.map(across) {
             let _ = write!(svg, r#"<circle class="mark s2" cx="{x:.1}" cy="{y:.1}" r="4"/>"#);
         }
-        *svg += &diamond((paper, y), 5.5, 1, "");
+        *svg += &diamond((paper, y), MARK, 1, "");
         let _ = write!(svg, r#"<circle class="dot s0" cx="{ours:.1}" cy="{y:.1}" r="5"/>"#);
         let numbers = format!("{:.1} / {:.1}", pair.ours, pair.paper);
         let _ = write!(svg, r#"<text class="label" x="{end}" y="{base:.1}" text-anchor="end">{numbers}</text>"#);

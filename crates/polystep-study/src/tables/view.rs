@@ -96,20 +96,21 @@ impl View {
         View { table: table.name, recipe, columns: table.columns().collect(), rows, notes: notes(&milestones) }
     }
 
-    /// What the keys say that are the same on all rows, and the names of the others; a key that is empty everywhere is neither.
-    pub fn common_keys(&self) -> (Vec<&'static str>, Vec<&'static str>) {
+    /// The keys that are the same on all rows, with what they say, and the names of the others; a key that is empty everywhere is
+    /// neither.
+    pub fn common_keys(&self) -> (Vec<(&'static str, &'static str)>, Vec<&'static str>) {
         let Some(first) = self.rows.first() else { return (Vec::new(), Vec::new()) };
         let same = |key: &(&str, &str)| self.rows.iter().all(|row| row.keys.contains(key));
         // One row has all its keys in common with itself: then they are its name.
         let (common, other): (Vec<_>, Vec<_>) = first.keys.iter().partition(|key| self.rows.len() > 1 && same(key));
-        let value = |(key, value): (&'static str, &'static str)| match (key, value) {
-            ("vars", "1") => "1 variable",
-            ("vars", "2") => "2 variables",
-            ("train_vars", "1") => "trained with 1 variable",
-            ("test_vars", "1") => "tested with 1 variable",
-            _ => value,
+        let said = |(key, value): (&'static str, &'static str)| match (key, value) {
+            ("vars", "1") => (key, "1 variable"),
+            ("vars", "2") => (key, "2 variables"),
+            ("train_vars", "1") => (key, "trained with 1 variable"),
+            ("test_vars", "1") => (key, "tested with 1 variable"),
+            _ => (key, value),
         };
-        let words = common.into_iter().map(value).filter(|word| !word.is_empty()).collect();
+        let words = common.into_iter().map(said).filter(|(_, word)| !word.is_empty()).collect();
         let says = |key: &&str| self.rows.iter().any(|row| !row.key(key).is_empty());
         (words, other.into_iter().map(|(key, _)| key).filter(says).collect())
     }

@@ -85,6 +85,7 @@ pub fn dry_run(plans: &Plans, folders: &Folders, books: &Books, pace: &Pace, job
 pub fn print(view: &View) -> Result<()> {
     let (common, names) = view.common_keys();
     let recipe = format!("recipe {}", view.recipe);
+    let common = common.into_iter().map(|(_, word)| word);
     let title: Vec<&str> = std::iter::once(view.table).chain(common).chain([recipe.as_str()]).collect();
     let done = view.rows.iter().filter(|row| !row.seeds.is_empty()).count();
     say!("{}: {done} of {} rows; ours above, the paper's below", title.join(" · "), view.rows.len())?;
