@@ -20,7 +20,8 @@ use crate::boxed;
 use crate::device::Device;
 use crate::failure::{Result, bad_input, bad_text};
 use crate::neural;
-use crate::output::Output;
+use crate::output::{Output, note};
+use crate::table::counted;
 use crate::trained::Trained;
 
 const EXAMPLES: &str = "\
@@ -107,10 +108,7 @@ pub fn run(args: Args) -> Result<()> {
 
 /// The model in the box that fits; without one, a note says why the exact proof follows.
 fn from_the_box(start: &State, writing: &WritingArgs) -> Result<Option<Trained>> {
-    let note = |why: std::fmt::Arguments| {
-        // A closed standard error must not end the work.
-        let _ = writeln!(std::io::stderr(), "note: {why}; this is the exact proof");
-    };
+    let note = |why: std::fmt::Arguments| note(format_args!("note: {why}; this is the exact proof"));
     let Some(folder) = boxed::folder() else {
         note(format_args!("there is no folder models/ with trained models"));
         return Ok(None);
@@ -205,7 +203,7 @@ fn summary(proof: &Proof) -> String {
         .into_iter()
         .map(|kind| (kind, proof.steps.iter().filter(|s| s.kind == kind).count()))
         .filter(|&(_, n)| n > 0)
-        .map(|(kind, n)| format!("{n} {kind}{}", if n == 1 { "" } else { "s" }))
+        .map(|(kind, n)| counted(n, &kind.to_string()))
         .collect();
     format!("endpoint, after {}", counts.join(", "))
 }

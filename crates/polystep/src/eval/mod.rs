@@ -14,6 +14,7 @@ use anyhow::Context;
 use clap::Args as ClapArgs;
 use polystep_core::{Notation, Setting, Space, Task};
 use polystep_learn::feed::Proofs;
+use polystep_study::predictions::Prediction;
 use polystep_study::run::{keys_of_config, name_of, set_folder};
 use polystep_study::{Evaluation, Inputs, Keys, Matrix, Metrics, Scoring, evaluate};
 
@@ -96,8 +97,8 @@ impl Options {
     /// Whether this looks at less of a set than was measured before.
     fn looks_at_less_than(&self, known: &Evaluation) -> bool {
         let proofs = known.greedy.as_ref().map_or(0, |greedy| greedy.full_proof.exact.of);
-        let narrower = known.beam.is_some() && self.beam != Some(BEAM_WIDTH);
-        narrower || self.proofs.is_some_and(|n| (n as u64) < proofs)
+        let searched = known.beam.as_ref().map_or(0, |beam| beam.width);
+        u64::from(self.beam.unwrap_or(0)) < searched || self.proofs.is_some_and(|n| (n as u64) < proofs)
     }
 }
 
@@ -145,13 +146,14 @@ fn measured(run: &Path) -> Result<Metrics> {
     Ok(metrics)
 }
 
-/// Refuses records of the other notation: infix has parentheses and no INT+, prefix the other way round.
-fn check_notation(file: &Path, target: &str, notation: Notation) -> Result<()> {
+/// Refuses records of the other notation: infix has parentheses and no INT+, prefix the other way round. An endpoint has
+/// neither in infix, but what it is asked from has.
+fn check_notation(file: &Path, record: &Prediction, notation: Notation) -> Result<()> {
     let (foreign, theirs) = match notation {
         Notation::Infix => ("INT+", Notation::Prefix),
         Notation::Prefix => ("(", Notation::Infix),
     };
-    match target.contains(foreign) {
+    match record.input.contains(foreign) || record.target.contains(foreign) {
         true => Err(bad_input(format!("{} is written in {theirs}: add --notation {theirs}", file.display()))),
         false => Ok(()),
     }
@@ -164,7 +166,7 @@ fn score_file(file: &Path, writing: &WritingArgs) -> Result<Metrics> {
     let mut widest = 0;
     for record in open()? {
         let record = record.map_err(study_failure)?;
-        check_notation(file, &record.target, writing.notation)?;
+        check_notation(file, &record, writing.notation)?;
         widest = widest.max(record.beams.len());
     }
     let mut inputs = Inputs { greedy: Some(Box::new(open()?)), ..Inputs::default() };
@@ -292,4 +294,32 @@ fn read_metrics(run: &Path) -> Result<Metrics> {
 
 fn study_failure(error: polystep_study::StudyError) -> Failure {
     bad_input(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What was measured is replaced by as much or more, of proofs and of beams, not by less.
+    #[test]
+    fn a_look_at_less_is_told_from_more() {
+        let run = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results/runs/large_coeff-1-coarse-infix");
+        let mut known = read_metrics(&run).unwrap_or_else(|e| panic!("{e:?}")).evaluations.remove(0);
+        let less = |known: &Evaluation, beam, proofs| {
+            Options { on: Vec::new(), device: Device::Cpu, beam, proofs, threads: 1 }.looks_at_less_than(known)
+        };
+        assert!(!less(&known, Some(5), None) && !less(&known, Some(5), Some(1000)));
+        assert!(less(&known, None, None) && less(&known, Some(4), None) && less(&known, Some(5), Some(999)));
+        known.beam.as_mut().unwrap().width = 2;
+        assert!(!less(&known, Some(4), None) && less(&known, Some(1), None));
+    }
+
+    /// An endpoint has no parentheses, what it is asked from has.
+    #[test]
+    fn the_notation_of_one_shot_records_is_noticed_too() {
+        let record = r#"{"proof":"p","step":0,"kind":"endpoint","input":"(x1^1)*(2)","target":"2*x1","beams":[]}"#;
+        let record: Prediction = serde_json::from_str(record).unwrap();
+        assert!(check_notation(Path::new("p.jsonl"), &record, Notation::Infix).is_ok());
+        assert!(check_notation(Path::new("p.jsonl"), &record, Notation::Prefix).is_err());
+    }
 }

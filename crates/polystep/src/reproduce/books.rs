@@ -12,7 +12,7 @@ use polystep_study::tables::{Kind, Recipe, Table};
 
 use super::runs::Folders;
 use crate::failure::{Result, bad_input};
-use crate::output::Output;
+use crate::output::{Output, note};
 
 /// Records and ledgers of a results folder.
 pub struct Books {
@@ -76,8 +76,8 @@ impl Books {
             let old = self.ledger(table, recipe)?;
             let path = self.path(table, recipe);
             for line in old.iter().flat_map(|old| old.unknown_to(&ledger)) {
-                let line = format_args!("{} line {line}: no record in results/runs backs it any more", path.display());
-                let _ = writeln!(std::io::stderr(), "{line}; it is left out");
+                let path = path.display();
+                note(format_args!("{path} line {line}: no record in results/runs backs it any more; it is left out"));
             }
             if old.as_ref() != Some(&ledger) && (old.is_some() || !ledger.lines.is_empty()) {
                 self.write(table, recipe, &ledger)?;

@@ -10,6 +10,7 @@ use polystep_study::tables::{Experiment, Recipe};
 use super::plan::Plans;
 use super::runs::State;
 use crate::device::Device;
+use crate::table::counted;
 
 /// The device that the plans' seconds are of.
 const PLANNED: &str = "NVIDIA H200";
@@ -116,7 +117,7 @@ fn name(device: Device, threads: usize) -> String {
         Device::Cpu => None,
         Device::Auto | Device::Cuda => cuda(),
     }
-    .unwrap_or_else(|| format!("CPU, {threads} thread{}", if threads == 1 { "" } else { "s" }))
+    .unwrap_or_else(|| format!("CPU, {}", counted(threads, "thread")))
 }
 
 /// `0:42`, `1:05:00`: seconds for people.
