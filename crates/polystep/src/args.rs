@@ -11,7 +11,8 @@ use clap::{Args, ValueEnum};
 use polystep_core::space::{KEYS, Retry, Space, SpaceError, Variables};
 use polystep_core::{Granularity, Notation, Purpose, Setting, Style, TermOrder};
 
-use crate::failure::{Failure, Result, bad_input, bad_text};
+use crate::failure::{Result, bad_input, bad_space};
+use crate::run_config::read;
 
 /// Which polynomials.
 #[derive(Args, Clone, Debug)]
@@ -39,17 +40,16 @@ impl SpaceArgs {
     fn base(&self) -> Result<Space> {
         let path = Path::new(&self.config);
         if path.extension().is_some_and(|e| e == "toml") {
-            let text =
-                std::fs::read_to_string(path).map_err(|e| bad_input(format!("cannot read {}: {e}", path.display())))?;
-            let wrong = |e| space_error(e, Some((&self.config, &text)));
+            let text = read(path)?;
+            let wrong = |e| bad_space(e, &self.config, &text);
             let space = Space::from_toml(&text).map_err(wrong)?;
-            // Here, where the file is known; with how many variables is asked later.
+            // Here, where the file is known; the number of variables is checked later.
             space.validate(1).map_err(wrong)?;
             return Ok(space);
         }
         Space::of_key(&self.config).map_err(|e| match e {
             SpaceError::Unknown { .. } => bad_input(format!("{e}; a space of one's own is a file that ends in .toml")),
-            e => space_error(e, None),
+            e => e.into(),
         })
     }
 }
@@ -60,18 +60,6 @@ pub fn spaces(args: &SpaceArgs) -> Result<Vec<Space>> {
         return Ok(vec![args.space()?]);
     }
     KEYS.iter().map(|key| SpaceArgs { config: key.to_string(), ..args.clone() }.space()).collect()
-}
-
-/// What the core says of a space, with the line of the file where there is one.
-pub fn space_error(error: SpaceError, file: Option<(&str, &str)>) -> Failure {
-    match (&error, file) {
-        (SpaceError::Toml { message, span: Some(span) }, Some((name, text))) => {
-            let line = text[..span.start.min(text.len())].matches('\n').count() + 1;
-            bad_text(name, text, span.clone(), format!("{name}, line {line}: {message}"), "here")
-        }
-        (_, Some((name, _))) => bad_input(format!("{name}: {error}")),
-        _ => bad_input(error),
-    }
 }
 
 /// How proofs are cut into steps and written down.
@@ -101,13 +89,20 @@ impl WritingArgs {
     }
 }
 
-/// When `--minutes` from now are over; never, if that is later than clocks go.
-pub fn deadline(minutes: Option<f64>) -> Result<Option<Instant>> {
-    let Some(minutes) = minutes else { return Ok(None) };
+/// `--minutes`: a time that can be measured.
+pub fn positive_minutes(text: &str) -> std::result::Result<f64, &'static str> {
+    let minutes = text.parse().map_err(|_| "it is a number of minutes")?;
     match Duration::try_from_secs_f64(60.0 * minutes) {
-        Ok(time) if !time.is_zero() => Ok(Instant::now().checked_add(time)),
-        _ => Err(bad_input("--minutes must be positive")),
+        Ok(time) if !time.is_zero() => Ok(minutes),
+        _ if minutes > 0.0 => Err("it is longer than any clock can count"),
+        _ => Err("it must be positive"),
     }
+}
+
+/// When `--minutes` from now are over; never, if that is later than clocks go.
+pub fn deadline(minutes: Option<f64>) -> Option<Instant> {
+    let time = Duration::try_from_secs_f64(60.0 * minutes?).ok()?;
+    Instant::now().checked_add(time)
 }
 
 /// A number of things, of which there must be one.
@@ -115,25 +110,45 @@ pub fn at_least_one(text: &str) -> std::result::Result<NonZeroUsize, &'static st
     text.parse().map_err(|_| "it is a whole number, at least 1")
 }
 
+/// Threads that any machine may be asked for.
+const FEW_THREADS: usize = 64;
+/// Threads for each core that a machine may be asked for.
+const THREADS_PER_CORE: usize = 4;
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZeroUsize::get)
+}
+
+/// A number of threads that can be of use: every thread has memory of its own, which takes time to set up.
+fn useful_threads(text: &str) -> std::result::Result<NonZeroUsize, String> {
+    let threads = at_least_one(text)?;
+    let most = FEW_THREADS.max(THREADS_PER_CORE * cores());
+    if threads.get() <= most { Ok(threads) } else { Err(format!("on this machine it is at most {most}")) }
+}
+
 /// How many threads.
 #[derive(Args, Clone, Debug)]
 pub struct ThreadArgs {
     /// How many threads work; the data is the same for any number [default: all cores]
-    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    #[arg(long, value_name = "N", value_parser = useful_threads)]
     pub threads: Option<NonZeroUsize>,
 }
 
 impl ThreadArgs {
     /// The number of threads.
     pub fn count(&self) -> usize {
-        self.threads.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get)
+        self.threads.map_or_else(cores, NonZeroUsize::get)
     }
 
-    /// A pool of that many.
-    pub fn pool(&self) -> Result<rayon::ThreadPool> {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(self.count()).build();
-        Ok(pool.context("cannot start threads")?)
+    /// Starts the threads on which all parallel work of this process is done.
+    pub fn start(&self) -> Result<()> {
+        start_threads(self.count())
     }
+}
+
+/// Starts rayon's global pool; 0 threads stand for one per core. Left to itself rayon starts it at the first use, and panics where that fails.
+pub fn start_threads(count: usize) -> Result<()> {
+    Ok(rayon::ThreadPoolBuilder::new().num_threads(count).build_global().context("cannot start threads")?)
 }
 
 /// An enum of the core as a flag's value, under the name that it has in files.

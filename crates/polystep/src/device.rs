@@ -1,11 +1,12 @@
-//! Which device computes: one place for every command that trains or decodes.
+//! Which device computes. This is the one place for every command that trains or decodes.
 
 use clap::ValueEnum;
 use polystep_engine::cpu::Cpu;
 use polystep_engine::cuda::Cuda;
 use polystep_engine::{EngineError, Executor, Limits, Program};
+use polystep_learn::config::{Precision, RunConfig};
 
-use crate::failure::Failure;
+use crate::failure::{Result, bad_input};
 use crate::output::note;
 
 /// `--device`.
@@ -46,18 +47,21 @@ impl Device {
             _ => Ok(Box::new(Cpu::new(programs, limits, threads)?)),
         }
     }
+
+    /// An error if the device does not compute in the precision that a run wants.
+    pub fn check_precision(self, config: &RunConfig) -> Result<()> {
+        match (self, config.train.precision) {
+            (Device::Cpu, Precision::Bf16) => Err(bad_input("train.precision = \"bf16\" needs --device cuda")),
+            (Device::Cuda, Precision::Fp32) => Err(bad_input("train.precision = \"fp32\" needs --device cpu")),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// Dense bf16 operations a second that the device is sold with; none where we do not know, or on a CPU.
 pub fn peak(device: &str) -> Option<f64> {
     let known = [("H200", 990e12), ("H100", 990e12), ("B200", 2250e12), ("A100", 312e12)];
     known.iter().find(|(name, _)| device.contains(name)).map(|(_, peak)| *peak)
-}
-
-impl From<EngineError> for Failure {
-    fn from(error: EngineError) -> Self {
-        Failure::Runtime(error.into())
-    }
 }
 
 /// Threads that make training data: few are enough for a GPU, and one beside a CPU that computes on all.

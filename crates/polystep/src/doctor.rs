@@ -17,7 +17,6 @@ use serde::Serialize;
 use crate::args::ThreadArgs;
 use crate::failure::Result;
 use crate::table::{counted, table};
-use crate::train::failure;
 use crate::{interrupt, say};
 
 /// Largest ‖a − b‖ / ‖b‖ of an op's output: bf16 has 8 bits, so single roundings are 0.2 to 0.4 %, and sums of them less
@@ -71,6 +70,7 @@ struct Report {
 
 /// Looks, checks, and fails with exit 1 if anything is wrong.
 pub fn run(args: Args) -> Result<()> {
+    args.threads.start()?;
     let threads = args.threads.count();
     let mut doctor = Doctor { threads, checks: Vec::new(), losses: Vec::new(), quiet: args.json };
     let info = doctor.look()?;
@@ -81,7 +81,7 @@ pub fn run(args: Args) -> Result<()> {
     let cuda = info.map(|i| i.device);
     let report = Report { ok: wrong == 0, commit: polystep_learn::COMMIT, cuda, checks, losses };
     if args.json {
-        say!("{}", serde_json::to_string(&report).map_err(anyhow::Error::from)?)?;
+        say!("{}", serde_json::to_string(&report)?)?;
     } else {
         print_losses(&report.losses)?;
         let total = report.checks.len();
@@ -187,7 +187,7 @@ impl Doctor {
     /// A short training on both devices, and one of 200 steps twice.
     fn trainings(&mut self, cuda: bool) -> Result<()> {
         let config = RunConfig::from_toml(TRAINING_CONFIG, &[]).map_err(crate::failure::bad_input)?;
-        let plan = Plan::new(config).map_err(failure)?;
+        let plan = Plan::new(config)?;
         let mut cpu = self.cpu(plan.programs(), plan.limits)?;
         let (on_cpu, _) = train(cpu.as_mut(), &plan, SHORT)?;
         let (first, last) = (on_cpu[0].loss, on_cpu[on_cpu.len() - 1].loss);
@@ -255,12 +255,11 @@ fn train(executor: &mut dyn Executor, plan: &Plan, steps: u64) -> Result<(Vec<St
     executor.set_params(&initial_params(&plan.model, &plan.layout, plan.seed()))?;
     let zeros = vec![0.0; plan.layout.len()];
     executor.set_moments(&zeros, &zeros)?;
-    let mut feed = Background::start(plan.source.as_ref(), plan.limits, Position::default(), Counts::default(), 1)
-        .map_err(failure)?;
+    let mut feed = Background::start(plan.source.as_ref(), plan.limits, Position::default(), Counts::default(), 1)?;
     let mut examples = 0;
     for step in 0..steps {
         let lr = learning_rate(&plan.config.train, Spent { steps: step, examples, seconds: 0.0 }) as f32;
-        let batch = feed.next().map_err(failure)?;
+        let batch = feed.next()?;
         examples += batch.src.sequences() as u64;
         executor.run(TRAINING, batch, &Scalars { lr, step: step + 1, seed: step })?;
         interrupt::check()?;

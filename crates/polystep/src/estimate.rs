@@ -6,7 +6,7 @@ use clap::Args as ClapArgs;
 use polystep_core::collision::{Overlap, SpaceSize, estimate};
 use serde::Serialize;
 
-use crate::args::{SpaceArgs, ThreadArgs, space_error, spaces};
+use crate::args::{SpaceArgs, ThreadArgs, spaces};
 use crate::failure::{Failure, Result};
 use crate::paper::{SizeEstimate, size_estimate};
 use crate::progress::Progress;
@@ -66,7 +66,7 @@ struct Line<'a> {
 
 /// Estimates what the flags ask for.
 pub fn run(args: Args) -> Result<()> {
-    let pool = args.threads.pool()?;
+    args.threads.start()?;
     let spaces = spaces(&args.space)?;
     let mut rows = Vec::new();
     for &vars in &args.vars {
@@ -78,8 +78,7 @@ pub fn run(args: Args) -> Result<()> {
                         progress.add(n);
                     }
                 };
-                pool.install(|| estimate(space, vars, args.seed, args.draws, &step))
-                    .map_err(|e| space_error(e, None))?
+                estimate(space, vars, args.seed, args.draws, &step)?
             };
             let paper = size_estimate(&space.key, vars);
             if args.json {

@@ -17,8 +17,7 @@ use crate::failure::{Result, bad_input};
 use crate::output::Output;
 use crate::say;
 use crate::table::counted;
-use crate::train::failure;
-use crate::trained::Trained;
+use crate::trained_model::TrainedModel;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -49,21 +48,21 @@ pub struct Args {
 
 /// Exports.
 pub fn run(args: Args) -> Result<()> {
-    let trained = Trained::open(&args.run)?;
+    let trained = TrainedModel::open(&args.run)?;
     if ["config.json", "config.toml"].iter().any(|name| args.out.join(name).exists()) {
         return Err(bad_input(format!("{} holds a model already: choose another --out", args.out.display())));
     }
     let card = card(&trained, &args.run, if args.compact { "" } else { HEAD });
-    let Trained { model, layout, params, .. } = &trained;
+    let TrainedModel { model, layout, params, .. } = &trained;
     if args.compact {
         return compact(&args, &trained, &card);
     }
-    write_folder(&args.out, model, layout, params, trained.home().notation, &card).map_err(failure)?;
+    write_folder(&args.out, model, layout, params, trained.home().notation, &card)?;
     say!("{}: loads with AutoModelForSeq2SeqLM.from_pretrained", args.out.display())
 }
 
 /// What `prove` and `eval` need of a run, and its card. config.toml comes last: with it the folder holds a run.
-fn compact(args: &Args, trained: &Trained, card: &str) -> Result<()> {
+fn compact(args: &Args, trained: &TrainedModel, card: &str) -> Result<()> {
     let Args { run, out, .. } = args;
     let metrics = run.join("metrics.json");
     if !metrics.is_file() {
@@ -72,26 +71,25 @@ fn compact(args: &Args, trained: &Trained, card: &str) -> Result<()> {
     let damaged = |e| bad_input(format!("{} is damaged: {e}", metrics.display()));
     let document: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&metrics)?).map_err(damaged)?;
     std::fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
-    save_weights(&out.join("model.safetensors"), &trained.layout, &trained.params, WeightType::Bf16)
-        .map_err(failure)?;
+    save_weights(&out.join("model.safetensors"), &trained.layout, &trained.params, WeightType::Bf16)?;
     for (name, text) in [("metrics.json", format!("{document}\n")), ("README.md", card.to_owned())] {
         let mut file = Output::create(Some(&out.join(name)))?;
         file.write_all(text.as_bytes())?;
         file.finish()?;
     }
-    polystep_learn::train::RunFolder::create(out, &trained.config).map_err(failure)?;
+    polystep_learn::train::RunFolder::create(out, &trained.config)?;
     say!("{}: proves with polystep prove EXPR --model {}", out.display(), out.display())
 }
 
 /// The model card: what it is, how it was made, what was measured, how to call it.
-fn card(trained: &Trained, run: &Path, head: &str) -> String {
-    let Trained { config, model, layout, .. } = trained;
+fn card(trained: &TrainedModel, run: &Path, head: &str) -> String {
+    let TrainedModel { config, model, layout, .. } = trained;
     let (task, data) = (trained.home(), &config.data);
     let family = if model.norm == NormOrder::Pre { "mBART (pre-norm)" } else { "BART (post-norm)" };
     let mut card = format!(
         "{head}# polystep: {}, {}{}, {}, {}, {}\n\n\
          A Transformer that simplifies polynomials step by step: it reads one state of a proof and writes the next.\n\
-         Trained with polystep, recipe `{}`, seed {}.\n\n\
+         TrainedModel with polystep, recipe `{}`, seed {}.\n\n\
          - shape: {family}, {} parameters, d {}, {}+{} layers, {} heads, up to {} tokens\n\
          - input: one state, as `polystep prove` prints it; `</s>` is appended by the tokenizer\n\
          - the decoder starts from `<s>` (id 1). If you train on with `labels`, pass `decoder_input_ids` too: mBART's own shift\n  \

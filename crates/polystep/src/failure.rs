@@ -1,11 +1,24 @@
-//! How a command ends when it does not end well. The exit code says whose turn it is: 2, the input must change; 1, something
-//! failed at run time; 130, the user stopped it. A reader that closed its pipe has had enough, which is no failure: exit 0.
+//! How a command ends when it does not end well, and the one place where errors are sorted by exit code.
+//!
+//! The exit code says whose turn it is. 2: the input must change. 1: something failed at run time. 130: the user stopped the
+//! command. A reader that closes its pipe has seen enough; that is no failure, so the exit code is 0.
+//!
+//! Messages may quote files and arguments. Control characters in them are shown escaped, so that no file can drive a
+//! terminal, and only a window of a long line is shown.
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
+use std::ops::Range;
 use std::process::ExitCode;
 
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteDiagnostic, NamedSource, Report};
+use polystep_core::space::SpaceError;
+use polystep_engine::EngineError;
+use polystep_learn::LearnError;
+use polystep_learn::config::ConfigError;
+use polystep_study::StudyError;
+
+use crate::printable::{printable, window};
 
 /// Why a command stopped.
 #[derive(Debug)]
@@ -29,37 +42,53 @@ pub fn bad_input(sentence: impl Display) -> Failure {
 }
 
 /// Bad input at `span` of `text`, which the user knows as `name` (empty: an argument).
-pub fn bad_text(name: &str, text: &str, span: std::ops::Range<usize>, sentence: impl Display, here: &str) -> Failure {
+pub fn bad_text(name: &str, text: &str, span: Range<usize>, sentence: impl Display, here: &str) -> Failure {
+    let (text, span) = window(text, span);
     // A blank after the text gives "something is missing at the end" a place to stand.
     let text = format!("{text} ");
     let label = LabeledSpan::at(span.start..span.end.max(span.start + 1), here);
     let report = Report::new(MietteDiagnostic::new(sentence.to_string()).with_label(label));
     Failure::BadInput(match name {
         "" => report.with_source_code(text),
-        name => report.with_source_code(NamedSource::new(name, text)),
+        name => report.with_source_code(NamedSource::new(printable(name), text)),
     })
+}
+
+/// Bad input in a TOML file, with its line and a caret where the place is known.
+pub fn bad_toml(name: &str, text: &str, span: Option<Range<usize>>, message: &str) -> Failure {
+    let Some(span) = span else { return bad_input(format!("{name}: {message}")) };
+    let line = text[..span.start.min(text.len())].matches('\n').count() + 1;
+    bad_text(name, text, span, format!("{name}, line {line}: {message}"), "here")
+}
+
+/// A run's TOML that is refused; its message names the line already.
+pub fn bad_config(error: ConfigError, name: &str, text: &str) -> Failure {
+    match error.span {
+        Some(span) => bad_text(name, text, span, format!("{name}, {}", error.message), "here"),
+        None => bad_input(error),
+    }
+}
+
+/// A file with a `[space]` that is refused.
+pub fn bad_space(error: SpaceError, name: &str, text: &str) -> Failure {
+    match error {
+        SpaceError::Toml { message, span: Some(span) } => bad_toml(name, text, Some(span), &message),
+        error => bad_input(format!("{name}: {error}")),
+    }
 }
 
 impl Failure {
     /// Says what happened and gives the exit code.
     pub fn report(self) -> ExitCode {
-        let mut stderr = io::stderr().lock();
+        let (text, code) = match self {
+            Failure::BadInput(report) => (render(report.as_ref()), 2),
+            Failure::Runtime(error) => (format!("error: {}\n", printable(&sentence(&error))), 1),
+            Failure::Interrupted => ("interrupted; nothing half-written is left\n".to_owned(), 130),
+            Failure::ClosedPipe => return ExitCode::SUCCESS,
+        };
         // Nothing is left to be done when even standard error is gone.
-        match self {
-            Failure::BadInput(report) => {
-                let _ = write!(stderr, "{}", render(report.as_ref()));
-                ExitCode::from(2)
-            }
-            Failure::Runtime(error) => {
-                let _ = writeln!(stderr, "error: {}", sentence(&error));
-                ExitCode::FAILURE
-            }
-            Failure::Interrupted => {
-                let _ = writeln!(stderr, "interrupted; nothing half-written is left");
-                ExitCode::from(130)
-            }
-            Failure::ClosedPipe => ExitCode::SUCCESS,
-        }
+        let _ = io::stderr().lock().write_all(text.as_bytes());
+        ExitCode::from(code)
     }
 }
 
@@ -75,18 +104,18 @@ fn sentence(error: &anyhow::Error) -> String {
     told
 }
 
-/// Whether standard error shows colours; `NO_COLOR` asks for none.
+/// Whether standard error shows colours. `NO_COLOR` asks for none, and a dumb terminal has none.
 fn colours() -> bool {
-    io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|wish| wish.is_empty())
+    let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    io::stderr().is_terminal() && !dumb && std::env::var_os("NO_COLOR").is_none_or(|wish| wish.is_empty())
 }
 
 fn render(diagnostic: &dyn Diagnostic) -> String {
-    let has_place = diagnostic.labels().is_some_and(|mut labels| labels.next().is_some());
-    if !has_place {
-        return format!("error: {diagnostic}\n");
+    let mut text = format!("error: {}\n", printable(&diagnostic.to_string()));
+    if diagnostic.labels().is_none_or(|mut labels| labels.next().is_none()) {
+        return text;
     }
     let theme = if colours() { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
-    let mut text = format!("error: {diagnostic}\n");
     let mut drawn = String::new();
     let handler = GraphicalReportHandler::new_themed(theme).with_links(false).with_width(120);
     if handler.render_report(&mut drawn, diagnostic).is_ok() {
@@ -117,6 +146,49 @@ impl From<anyhow::Error> for Failure {
     }
 }
 
+/// JSON that we write. JSON that we read is the input's fault, and says which file.
+impl From<serde_json::Error> for Failure {
+    fn from(error: serde_json::Error) -> Self {
+        Failure::from(anyhow::Error::from(error))
+    }
+}
+
+impl From<EngineError> for Failure {
+    fn from(error: EngineError) -> Self {
+        Failure::Runtime(error.into())
+    }
+}
+
+impl From<SpaceError> for Failure {
+    fn from(error: SpaceError) -> Self {
+        bad_input(error)
+    }
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        bad_input(error)
+    }
+}
+
+impl From<LearnError> for Failure {
+    fn from(error: LearnError) -> Self {
+        match error {
+            LearnError::Config(_) | LearnError::Folder(_) | LearnError::Mismatch { .. } => bad_input(error),
+            error => Failure::Runtime(error.into()),
+        }
+    }
+}
+
+impl From<StudyError> for Failure {
+    fn from(error: StudyError) -> Self {
+        match error {
+            StudyError::File { verb: "write", .. } | StudyError::Template(_) => Failure::Runtime(error.into()),
+            error => bad_input(error),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -127,5 +199,17 @@ mod tests {
         let error =
             anyhow::Error::from(full()).context(format!("cannot write a.bin: {}", full())).context("the run stops");
         assert_eq!(sentence(&error), format!("the run stops: cannot write a.bin: {}", full()));
+    }
+
+    #[test]
+    fn a_long_line_is_cut_around_its_error() {
+        let text = format!("a = {}\nb = \u{1b}[31m{}?{}\n", "1".repeat(9000), "2".repeat(9000), "3".repeat(9000));
+        let at = text.find('?').unwrap();
+        let Failure::BadInput(report) = bad_text("long.toml", &text, at..at + 1, "wrong", "here") else {
+            panic!("it is bad input")
+        };
+        let drawn = render(report.as_ref());
+        assert!(drawn.len() < 2000 && drawn.contains("22?33") && !drawn.contains('\u{1b}'), "{drawn}");
+        assert!(drawn.contains(" 2 │") && drawn.contains("here"), "{drawn}");
     }
 }

@@ -1,31 +1,35 @@
-//! Ctrl-C, SIGTERM and SIGHUP. The first only raises a flag, so that the command can put its files away and leave by its own
-//! door (exit 130); the second, for a command that is stuck, ends the program at once. A command that writes no file does not
-//! listen: for it the signal's own way is the right one, and the shell reports the same 130.
+//! Ctrl-C, SIGTERM and SIGHUP. The first signal only raises a flag, so that the command can put its files away and end with
+//! exit code 130. The second, for a command that is stuck, ends the program at once. A command that writes no file does not
+//! listen: the signal ends it in the usual way, and the shell reports the same 130.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::Context;
 
 use crate::failure::{Failure, Result};
 
 static RAISED: AtomicBool = AtomicBool::new(false);
 
 /// Listens for signals from now on; for commands that write files.
-pub fn listen() {
-    // Fails only when a handler is set already, and this is the one place that sets it.
-    let _ = ctrlc::set_handler(|| {
+pub fn listen() -> Result<()> {
+    let raise = || {
         if RAISED.swap(true, Ordering::SeqCst) {
             std::process::exit(130);
         }
-    });
+    };
+    Ok(ctrlc::set_handler(raise).context("cannot listen for signals")?)
 }
 
 /// Raises the flag when standard input comes to its end: whoever started this process, and holds the other end, wants it to
 /// put its files away, or is gone.
-pub fn when_stdin_closes() {
-    std::thread::spawn(|| {
+pub fn when_stdin_closes() -> Result<()> {
+    let wait = || {
         // A standard input that cannot be read is at its end.
         let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
         RAISED.store(true, Ordering::SeqCst);
-    });
+    };
+    std::thread::Builder::new().spawn(wait).context("cannot start threads")?;
+    Ok(())
 }
 
 /// An error once a signal has arrived; long loops ask between two blocks of work.

@@ -2,12 +2,10 @@
 
 mod args;
 mod bench;
-mod bench_decode;
-mod bench_train;
-mod boxed;
-mod card;
+mod bundled;
 mod check;
 mod completions;
+mod decode_progress;
 mod device;
 mod doctor;
 mod estimate;
@@ -15,23 +13,21 @@ mod eval;
 mod export;
 mod failure;
 mod generate;
-mod inspect;
 mod interrupt;
-mod neural;
 mod output;
 mod paper;
-mod parquet;
+mod printable;
 mod progress;
 mod prove;
 mod quickstart;
 mod report;
 mod reproduce;
+mod run_config;
 mod sweep;
 mod table;
 mod train;
 mod train_display;
-mod trained;
-mod watched;
+mod trained_model;
 
 use std::process::ExitCode;
 

@@ -12,14 +12,14 @@ use polystep_learn::config::RunConfig;
 use polystep_learn::train::{Outcome, Plan, RunFolder, Trainer};
 use polystep_study::report;
 
-use crate::args::{Named, ThreadArgs, WritingArgs, space_error};
+use crate::args::{Named, ThreadArgs, WritingArgs, positive_minutes};
+use crate::check::inspect;
 use crate::device::{Device, data_threads};
 use crate::eval::{self, Options};
 use crate::failure::{Failure, Result, bad_input};
-use crate::train::failure;
 use crate::train_display::Display;
-use crate::trained::Trained;
-use crate::{boxed, inspect, interrupt, prove, say};
+use crate::trained_model::TrainedModel;
+use crate::{bundled, interrupt, prove, say};
 
 /// The space that is shown.
 const CONFIG: &str = "medium_coeff";
@@ -60,7 +60,7 @@ pub struct Args {
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Minutes of training
-    #[arg(long, value_name = "M", default_value_t = 3.2)]
+    #[arg(long, value_name = "M", default_value_t = 3.2, value_parser = positive_minutes)]
     minutes: f64,
     /// The folder of the run; an earlier quickstart in it is replaced
     #[arg(long, value_name = "FOLDER", default_value = "runs/quickstart")]
@@ -72,11 +72,12 @@ pub struct Args {
 /// Shows the pipeline.
 pub fn run(args: Args) -> Result<()> {
     let began = Instant::now();
-    interrupt::listen();
+    interrupt::listen()?;
+    args.threads.start()?;
     let out = emptied(&args.out)?;
-    let space = Space::named(CONFIG).map_err(|e| space_error(e, None))?;
+    let space = Space::named(CONFIG)?;
     let task = Task::new(space.clone(), VARS);
-    let mut sampler = Sampler::new(&task, args.seed, Purpose::Train).map_err(|e| space_error(e, None))?;
+    let mut sampler = Sampler::new(&task, args.seed, Purpose::Train)?;
 
     say!("1. Sample a polynomial and prove it, step by step (polystep generate, polystep prove)\n")?;
     let shown = telling(&mut sampler);
@@ -119,15 +120,15 @@ pub fn run(args: Args) -> Result<()> {
 /// A model that was trained before, on proofs drawn now, beside the paper's row.
 fn test_boxed(out: &Path, args: &Args, threads: usize) -> Result<()> {
     say!("\n5. A model from the box, on {TESTED} proofs drawn now (polystep prove, polystep eval)\n")?;
-    let Some(folder) = boxed::folder() else {
+    let Some(folder) = bundled::folder() else {
         return say!("there is no folder models/ with trained models: clone the repository to have them");
     };
-    let plain = Task::new(Space::named(BOXED).map_err(|e| space_error(e, None))?, 1);
-    let learned = boxed::models(&folder)?.into_iter().filter(|m| m.tasks.contains(&plain));
+    let plain = Task::new(Space::named(BOXED)?, 1);
+    let learned = bundled::models(&folder)?.into_iter().filter(|m| m.tasks.contains(&plain));
     let Some(model) = learned.max_by(|a, b| a.accuracy(&plain).total_cmp(&b.accuracy(&plain))) else {
         return say!("no model in {} has learned {BOXED} in coarse infix steps", folder.display());
     };
-    let trained = Trained::open(&model.folder)?;
+    let trained = TrainedModel::open(&model.folder)?;
     let place = out.join("boxed");
     let metrics = eval::evaluate_fresh(&trained, &plain, (args.seed, TESTED as u64), &place, threads)?;
     for evaluation in &metrics.evaluations {
@@ -161,16 +162,16 @@ fn is_quickstart(text: &str) -> bool {
 }
 
 fn train(out: &Path, args: &Args, threads: usize) -> Result<()> {
-    let overrides = [("data.seed", args.seed.to_string()), ("train.minutes", args.minutes.to_string())];
+    let overrides = [("data.seed", args.seed.to_string()), ("train.minutes", format!("{:?}", args.minutes))];
     let overrides = overrides.map(|(key, value)| (key.to_owned(), value));
     let config = RunConfig::from_toml(RUN, &overrides).map_err(bad_input)?;
-    let plan = Plan::new(config).map_err(failure)?;
+    let plan = Plan::new(config)?;
     let mut executor = Device::Cpu.executor(plan.programs(), plan.limits, threads)?;
-    let folder = RunFolder::create(out, &plan.config).map_err(failure)?;
+    let folder = RunFolder::create(out, &plan.config)?;
     let mut display = Display::new();
     let data = data_threads(Device::Cpu, threads);
-    let trainer = Trainer::new(&plan, &folder, executor.as_mut(), &mut display, data).map_err(failure)?;
-    match trainer.run(interrupt::flag()).map_err(failure)? {
+    let trainer = Trainer::new(&plan, &folder, executor.as_mut(), &mut display, data)?;
+    match trainer.run(interrupt::flag())? {
         Outcome::Finished(report) => say!("{} examples in {:.0} s", report.examples, report.seconds),
         Outcome::Stopped { .. } => Err(Failure::Interrupted),
     }

@@ -17,11 +17,11 @@ use polystep_learn::sweep::{Row, Rule, State, Sweep, Trial, TrialFolder, csv, ra
 use polystep_learn::train::{Outcome, Plan, Trainer};
 use serde_json::{Map, Value, json};
 
-use crate::args::{ThreadArgs, at_least_one, deadline};
+use crate::args::{ThreadArgs, at_least_one, deadline, positive_minutes};
 use crate::device::{Device, data_threads};
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, bad_config};
 use crate::output::{Output, note};
-use crate::train::{check_precision, config_failure, failure, read};
+use crate::run_config::read;
 use crate::train_display::Display;
 use crate::{interrupt, say, table};
 
@@ -48,7 +48,7 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     runs: Option<NonZeroUsize>,
     /// Stop after so many minutes, with a checkpoint of the trial that is running
-    #[arg(long, value_name = "M")]
+    #[arg(long, value_name = "M", value_parser = positive_minutes)]
     minutes: Option<f64>,
     /// Print the combinations that would be tried, and do nothing
     #[arg(long)]
@@ -70,23 +70,24 @@ pub struct Args {
 pub fn run(args: Args) -> Result<()> {
     let text = read(&args.file)?;
     let name = args.file.display().to_string();
-    let mut sweep = Sweep::from_toml(&text).map_err(|e| config_failure(e, &name, &text))?;
+    let mut sweep = Sweep::from_toml(&text).map_err(|e| bad_config(e, &name, &text))?;
     if let Some(runs) = args.runs {
         sweep.settings.runs = Some(runs.get());
     }
     if args.list {
         return list(&sweep, args.json);
     }
-    let deadline = deadline(args.minutes)?;
-    interrupt::listen();
+    let deadline = deadline(args.minutes);
+    interrupt::listen()?;
+    args.threads.start()?;
     if args.until_stdin_closes {
-        interrupt::when_stdin_closes();
+        interrupt::when_stdin_closes()?;
     }
     let device = args.device.resolve();
     let trials = sweep.trials();
-    trials.iter().try_for_each(|trial| check_precision(device, &trial.config))?;
+    trials.iter().try_for_each(|trial| device.check_precision(&trial.config))?;
     let out = args.out.clone().unwrap_or_else(|| Path::new("runs").join(args.file.file_stem().unwrap_or_default()));
-    let _lock = sweep.keep(&out).map_err(failure)?;
+    let _lock = sweep.keep(&out)?;
     let runner = Runner { sweep: &sweep, out: &out, device, threads: args.threads.count(), deadline };
     let mut ended = 0;
     let mut cut = None;
@@ -98,7 +99,7 @@ pub fn run(args: Args) -> Result<()> {
         }
         ended += 1;
     }
-    let rows = ranking(&sweep, &out).map_err(failure)?;
+    let rows = ranking(&sweep, &out)?;
     if args.json {
         say!("{:#}", as_json(&sweep, &out, &rows, trials.len()))?;
     } else {
@@ -147,14 +148,14 @@ impl Runner<'_> {
     /// Runs a trial unless it has ended, and says why if it could not come to an end.
     fn trial(&self, trial: &Trial, which: std::fmt::Arguments<'_>) -> Result<Option<Cut>> {
         let folder = TrialFolder::new(self.out, trial);
-        if folder.state().map_err(failure)?.is_some_and(State::over) {
+        if folder.state()?.is_some_and(State::over) {
             return Ok(None);
         }
         if let Some(cut) = self.cut() {
             return Ok(Some(cut));
         }
         note(format_args!("{which}: {}", trial.name));
-        let rule = Rule::new(self.sweep, self.out, &trial.config.train).map_err(failure)?;
+        let rule = Rule::new(self.sweep, self.out, &trial.config.train)?;
         let stop = AtomicBool::new(false);
         let mut watch = Watch { runner: self, folder: &folder, rule, stop: &stop, display: Display::new(), cut: None };
         let outcome = self.train(trial, &folder, &mut watch, &stop);
@@ -176,7 +177,7 @@ impl Runner<'_> {
             }
             (Err(error), _) => Err(error),
         };
-        ended.map_err(failure)?;
+        ended?;
         Ok(None)
     }
 
@@ -261,7 +262,7 @@ fn grid(sweep: &Sweep, trial: &Trial) -> Map<String, Value> {
 }
 
 fn write_csv(sweep: &Sweep, out: &Path) -> Result<()> {
-    let rows = ranking(sweep, out).map_err(failure)?;
+    let rows = ranking(sweep, out)?;
     let mut file = Output::create(Some(&out.join("sweep.csv")))?;
     file.write_all(csv(sweep, &rows).as_bytes())?;
     file.finish()

@@ -6,14 +6,13 @@ use std::path::{Path, PathBuf};
 
 use clap::Args as ClapArgs;
 use polystep_core::{Granularity, Notation, Setting};
-use polystep_learn::LearnError;
-use polystep_learn::config::{ConfigError, Precision, RunConfig};
+use polystep_learn::config::RunConfig;
 use polystep_learn::train::{Outcome, Plan, RunFolder, Share, TestReport, Trainer};
 
-use crate::args::ThreadArgs;
+use crate::args::{ThreadArgs, positive_minutes};
 use crate::device::{Device, data_threads};
-use crate::failure::{Failure, Result, bad_input, bad_text};
-use crate::table::counted;
+use crate::failure::{Failure, Result, bad_config, bad_input};
+use crate::run_config::{assignments, description, parse, read};
 use crate::train_display::Display;
 use crate::{interrupt, say};
 
@@ -73,7 +72,7 @@ pub struct Args {
     #[arg(long, value_name = "N")]
     max_steps: Option<u64>,
     /// Budget in minutes
-    #[arg(long, value_name = "M")]
+    #[arg(long, value_name = "M", value_parser = positive_minutes)]
     minutes: Option<f64>,
     /// The seed of data, dropout and first weights
     #[arg(long)]
@@ -101,29 +100,30 @@ const RESUMABLE: [&str; 7] = [
 
 /// Trains.
 pub fn run(args: Args) -> Result<()> {
-    interrupt::listen();
+    interrupt::listen()?;
     if args.until_stdin_closes {
-        interrupt::when_stdin_closes();
+        interrupt::when_stdin_closes()?;
     }
+    args.threads.start()?;
     let overrides = args.overrides()?;
     let (folder, config) = if args.resume { args.resumed(&overrides)? } else { args.fresh(&overrides)? };
     let device = args.device.resolve();
-    check_precision(device, &config)?;
-    let plan = Plan::new(config).map_err(failure)?;
+    device.check_precision(&config)?;
+    let plan = Plan::new(config)?;
     let threads = args.threads.count();
     let mut executor = device.executor(plan.programs(), plan.limits, threads)?;
     // The folder appears only when everything that can be refused has been.
     let folder = match folder {
-        Folder::New(path) => RunFolder::create(&path, &plan.config).map_err(failure)?,
+        Folder::New(path) => RunFolder::create(&path, &plan.config)?,
         Folder::Old(folder) => {
-            folder.write_config(&plan.config).map_err(failure)?;
+            folder.write_config(&plan.config)?;
             folder
         }
     };
     let mut display = Display::new();
     display.say(&format!("{}: {}, {}", folder.path().display(), description(&plan.config), budget(&plan.config)));
     let trainer = Trainer::new(&plan, &folder, executor.as_mut(), &mut display, data_threads(device, threads));
-    let outcome = trainer.and_then(|trainer| trainer.run(interrupt::flag())).map_err(failure)?;
+    let outcome = trainer.and_then(|trainer| trainer.run(interrupt::flag()))?;
     drop(display);
     match outcome {
         Outcome::Finished(report) => {
@@ -135,15 +135,6 @@ pub fn run(args: Args) -> Result<()> {
             say!("saved at step {step}; continue with: polystep train --resume --out {name}")?;
             Err(Failure::Interrupted)
         }
-    }
-}
-
-/// An error if the device does not compute in what the run wants.
-pub fn check_precision(device: Device, config: &RunConfig) -> Result<()> {
-    match (device, config.train.precision) {
-        (Device::Cpu, Precision::Bf16) => Err(bad_input("train.precision = \"bf16\" needs --device cuda")),
-        (Device::Cuda, Precision::Fp32) => Err(bad_input("train.precision = \"fp32\" needs --device cpu")),
-        _ => Ok(()),
     }
 }
 
@@ -163,16 +154,6 @@ fn print(report: &TestReport) -> Result<()> {
     say!("  {} examples in {:.0} s, {} steps", report.examples, report.seconds, report.steps)?;
     let rejected = 100.0 * report.rejected as f64 / (report.proofs + report.rejected).max(1) as f64;
     say!("  {rejected:.2} % of what was drawn for training met an evaluation set and was drawn again")
-}
-
-/// What a run learns, for people.
-pub fn description(config: &RunConfig) -> String {
-    let d = &config.data;
-    let also = match d.also.len() {
-        0 => String::new(),
-        more => format!(" and {}", counted(more, "more space")),
-    };
-    format!("{}, {}{also}, {}, {}, {}", d.config, counted(d.vars, "variable"), d.setting, d.granularity, d.notation)
 }
 
 /// By which recipe a run learns, and how long.
@@ -210,7 +191,7 @@ impl Args {
             ("model.size", self.size.as_ref().map(text)),
             ("train.examples", self.examples.map(|v| v.to_string())),
             ("train.steps", self.max_steps.map(|v| v.to_string())),
-            ("train.minutes", self.minutes.map(|v| v.to_string())),
+            ("train.minutes", self.minutes.map(|v| format!("{v:?}"))),
         ];
         let mut all: Vec<(String, String)> =
             flags.into_iter().filter_map(|(key, value)| Some((key.to_string(), value?))).collect();
@@ -229,7 +210,7 @@ impl Args {
         if let Some(space) = self.config.as_ref().filter(|c| c.ends_with(".toml")) {
             // On its own first: behind the other its lines have other numbers.
             let own = read(Path::new(space))?;
-            RunConfig::check_keys(&own).map_err(|e| config_failure(e, space, &own))?;
+            RunConfig::check_keys(&own).map_err(|e| bad_config(e, space, &own))?;
             text = if text.is_empty() { own } else { format!("{text}\n{own}") };
         }
         let name = match (&self.file, &self.config) {
@@ -237,7 +218,7 @@ impl Args {
             (None, Some(config)) => config.clone(),
             (None, None) => String::new(),
         };
-        let config = RunConfig::from_toml(&text, overrides).map_err(|e| config_failure(e, &name, &text))?;
+        let config = parse(&name, &text, overrides)?;
         let out = self.out.clone().unwrap_or_else(|| default_folder(&config));
         if out.is_file() {
             return Err(bad_input(format!("{} is a file: --out names a folder", out.display())));
@@ -255,11 +236,11 @@ impl Args {
             return Err(bad_input("--resume takes its configuration from the run's folder: leave out the TOML"));
         }
         let path = self.out.as_deref().unwrap_or(Path::new("."));
-        let (folder, _) = RunFolder::resume(path).map_err(failure)?;
-        folder.check_unfinished().map_err(failure)?;
+        let (folder, _) = RunFolder::resume(path)?;
+        folder.check_unfinished()?;
         let name = folder.config_path().display().to_string();
         let text = read(&folder.config_path())?;
-        let read = |set: &[_]| RunConfig::from_toml(&text, set).map_err(|e| config_failure(e, &name, &text));
+        let read = |set: &[_]| parse(&name, &text, set);
         let (mut set, fixed): (Vec<_>, Vec<_>) =
             overrides.iter().cloned().partition(|(key, _)| RESUMABLE.contains(&key.as_str()));
         let config = read(&set)?;
@@ -275,17 +256,6 @@ impl Args {
     }
 }
 
-/// `--set KEY=VALUE`, given several times.
-pub fn assignments(set: &[String]) -> Result<Vec<(String, String)>> {
-    let one = |text: &String| {
-        let (key, value) = text
-            .split_once('=')
-            .ok_or_else(|| bad_input(format!("--set {text}: write a key and its value, as in model.layers=6")))?;
-        Ok((key.trim().into(), value.trim().into()))
-    };
-    set.iter().map(one).collect()
-}
-
 fn default_folder(config: &RunConfig) -> PathBuf {
     let d = &config.data;
     let also = if d.also.is_empty() { String::new() } else { format!("-and{}more", d.also.len()) };
@@ -293,25 +263,4 @@ fn default_folder(config: &RunConfig) -> PathBuf {
     let curriculum = config.curriculum.as_ref().map(|c| format!("-{}", c.name.as_deref().unwrap_or("own")));
     let name = format!("{task}{}-{}-seed{}", curriculum.unwrap_or_default(), config.train.recipe, d.seed);
     Path::new("runs").join(name.replace(['/', '=', ','], "-"))
-}
-
-/// The text of a TOML.
-pub fn read(path: &Path) -> Result<String> {
-    std::fs::read_to_string(path).map_err(|e| bad_input(format!("cannot read {}: {e}", path.display())))
-}
-
-/// What is wrong with a TOML, with its place where there is one.
-pub fn config_failure(error: ConfigError, name: &str, text: &str) -> Failure {
-    match error.span {
-        Some(span) => bad_text(name, text, span, format!("{name}, {}", error.message), "here"),
-        None => bad_input(error),
-    }
-}
-
-/// What a person must change is bad input; the rest failed at run time.
-pub fn failure(error: LearnError) -> Failure {
-    match error {
-        LearnError::Config(_) | LearnError::Folder(_) | LearnError::Mismatch { .. } => bad_input(error),
-        error => Failure::Runtime(error.into()),
-    }
 }

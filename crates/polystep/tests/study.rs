@@ -1,14 +1,14 @@
 //! From a run to its numbers, as a person would: train a few steps, then `eval`, `report`, `export` and `prove --model`. The
 //! model knows nothing; what is tested is that every column is there and adds up. Other settings are in `experiments.rs`.
 
-mod bench;
+mod sandbox;
 
-use bench::Bench;
+use sandbox::Sandbox;
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-impl Bench {
+impl Sandbox {
     /// A tiny model, trained for a few steps.
     fn trained(&self) {
         let toml = "[data]\nconfig = \"small_coeff\"\n[model]\nd = 64\nlayers = 1\nheads = 4\nffn = 64\n\
@@ -30,13 +30,13 @@ const QUICK: [&str; 6] = ["--proofs", "2", "--device", "cpu", "--threads", "2"];
 
 #[test]
 fn a_plain_run_gets_every_number_a_report_and_an_export() {
-    let bench = Bench::new();
-    bench.trained();
-    let before = bench.metrics();
-    let table = bench.ok(&[&["eval", "run", "--on", "small_coeff:1,medium_coeff:2"][..], &QUICK].concat());
+    let sandbox = Sandbox::new();
+    sandbox.trained();
+    let before = sandbox.metrics();
+    let table = sandbox.ok(&[&["eval", "run", "--on", "small_coeff:1,medium_coeff:2"][..], &QUICK].concat());
     assert!(table.contains("Full proof") && table.contains("98.9") | table.contains("95"), "{table}");
 
-    let metrics = bench.metrics();
+    let metrics = sandbox.metrics();
     assert_eq!(metrics["test"], before["test"], "training's own numbers stay");
     let evaluations = metrics["evaluations"].as_array().unwrap();
     assert_eq!(evaluations.len(), 2);
@@ -44,45 +44,45 @@ fn a_plain_run_gets_every_number_a_report_and_an_export() {
     for part in ["greedy", "recursive", "beam", "beam_lp1"] {
         assert!(home[part].is_object(), "{part} is missing");
     }
-    let greedy = bench.path("run/predictions/small_coeff-1/greedy.jsonl");
+    let greedy = sandbox.path("run/predictions/small_coeff-1/greedy.jsonl");
     assert_eq!(lines(&greedy) as u64, home["greedy"]["stepwise"]["exact"]["of"].as_u64().unwrap());
-    assert_eq!(lines(&bench.path("run/predictions/small_coeff-1/recursive.jsonl")), 2);
-    assert_eq!(lines(&bench.path("run/predictions/small_coeff-1/beam.jsonl")), 10);
+    assert_eq!(lines(&sandbox.path("run/predictions/small_coeff-1/recursive.jsonl")), 2);
+    assert_eq!(lines(&sandbox.path("run/predictions/small_coeff-1/beam.jsonl")), 10);
 
     // A look at less is printed, alone, and changes nothing.
-    let kept = std::fs::read(bench.path("run/metrics.json")).unwrap();
-    let look = bench.run(&["eval", "run", "--on", "small_coeff:1", "--proofs", "1", "--no-beam", "--device", "cpu"]);
+    let kept = std::fs::read(sandbox.path("run/metrics.json")).unwrap();
+    let look = sandbox.run(&["eval", "run", "--on", "small_coeff:1", "--proofs", "1", "--no-beam", "--device", "cpu"]);
     let (shown, said) = (String::from_utf8_lossy(&look.stdout), String::from_utf8_lossy(&look.stderr));
     assert!(shown.contains("tested on small_coeff with 1 variable\n") && !shown.contains("medium_coeff"), "{shown}");
     assert!(said.contains("keeps what it knows of small_coeff:1") && !said.contains("guarded"), "{said}");
-    assert_eq!(std::fs::read(bench.path("run/metrics.json")).unwrap(), kept);
+    assert_eq!(std::fs::read(sandbox.path("run/metrics.json")).unwrap(), kept);
     assert_eq!(lines(&greedy) as u64, home["greedy"]["stepwise"]["exact"]["of"].as_u64().unwrap());
 
     // The same records, scored as a stranger's.
-    let theirs = bench.ok(&["eval", "--predictions", "run/predictions/small_coeff-1/greedy.jsonl", "--json"]);
+    let theirs = sandbox.ok(&["eval", "--predictions", "run/predictions/small_coeff-1/greedy.jsonl", "--json"]);
     let theirs: Value = serde_json::from_str(&theirs).unwrap();
     assert_eq!(theirs["evaluations"][0]["greedy"]["stepwise"], home["greedy"]["stepwise"]);
 
     let other =
-        bench.run(&["eval", "--predictions", "run/predictions/small_coeff-1/greedy.jsonl", "--notation", "prefix"]);
+        sandbox.run(&["eval", "--predictions", "run/predictions/small_coeff-1/greedy.jsonl", "--notation", "prefix"]);
     let said = String::from_utf8_lossy(&other.stderr);
     assert!(other.status.code() == Some(2) && said.contains("is written in infix: add --notation infix"), "{said}");
 
-    bench.ok(&["report", "run"]);
-    let page = std::fs::read_to_string(bench.path("run/report.html")).unwrap();
+    sandbox.ok(&["report", "run"]);
+    let page = std::fs::read_to_string(sandbox.path("run/report.html")).unwrap();
     assert!(page.contains("small_coeff") && !page.contains("src=\"http") && !page.contains("<link"));
 
-    bench.ok(&["export", "run", "--out", "hf"]);
-    let config: Value = serde_json::from_slice(&std::fs::read(bench.path("hf/config.json")).unwrap()).unwrap();
+    sandbox.ok(&["export", "run", "--out", "hf"]);
+    let config: Value = serde_json::from_slice(&std::fs::read(sandbox.path("hf/config.json")).unwrap()).unwrap();
     assert_eq!(config["model_type"], "mbart");
-    assert!(std::fs::read_to_string(bench.path("hf/README.md")).unwrap().contains("Full proof"));
-    assert_eq!(bench.run(&["export", "run", "--out", "hf"]).status.code(), Some(2), "an export is not overwritten");
-    let mode = |name: &str| std::fs::metadata(bench.path("hf").join(name)).unwrap().permissions().mode();
+    assert!(std::fs::read_to_string(sandbox.path("hf/README.md")).unwrap().contains("Full proof"));
+    assert_eq!(sandbox.run(&["export", "run", "--out", "hf"]).status.code(), Some(2), "an export is not overwritten");
+    let mode = |name: &str| std::fs::metadata(sandbox.path("hf").join(name)).unwrap().permissions().mode();
     assert_eq!(mode("model.safetensors"), mode("config.json"), "whoever may read one may read the other");
 
-    let proof = bench.ok(&["prove", "(2*x^1)*(3)+(x+1)*(4)", "--model", "run", "--alternatives"]);
+    let proof = sandbox.ok(&["prove", "(2*x^1)*(3)+(x+1)*(4)", "--model", "run", "--alternatives"]);
     assert!(proof.contains("a model trained on small_coeff, 1 variable, plain, coarse, infix"), "{proof}");
-    let outside = bench.ok(&["prove", "(2*y^1)*(3)+(x+1)*(4)", "--model", "run"]);
+    let outside = sandbox.ok(&["prove", "(2*y^1)*(3)+(x+1)*(4)", "--model", "run"]);
     assert!(
         outside.contains("outside of what it was trained on: the number of variables is 2; there it is at most 1"),
         "{outside}"
@@ -91,22 +91,22 @@ fn a_plain_run_gets_every_number_a_report_and_an_export() {
 
 #[test]
 fn what_is_missing_is_named() {
-    let bench = Bench::new();
+    let sandbox = Sandbox::new();
     let refused = |args: &[&str]| {
-        let output = bench.run(args);
+        let output = sandbox.run(args);
         assert_eq!(output.status.code(), Some(2), "{output:?}");
         String::from_utf8(output.stderr).unwrap()
     };
     assert!(refused(&["eval", "nowhere"]).contains("nowhere holds no run"));
-    std::fs::create_dir(bench.path("empty")).unwrap();
+    std::fs::create_dir(sandbox.path("empty")).unwrap();
     assert!(refused(&["report", "empty"]).contains("there is no config.toml"));
-    std::fs::write(bench.path("empty/config.toml"), "[data]\nvars").unwrap();
+    std::fs::write(sandbox.path("empty/config.toml"), "[data]\nvars").unwrap();
     assert!(refused(&["report", "empty"]).contains("config.toml is damaged"));
     assert!(refused(&["eval", "empty"]).contains("empty/config.toml, line 2"));
     assert!(refused(&["check", "empty"]).contains("cannot read empty, line 1"));
-    std::fs::write(bench.path("bad.jsonl"), "{\"proof\": 1}\n").unwrap();
+    std::fs::write(sandbox.path("bad.jsonl"), "{\"proof\": 1}\n").unwrap();
     assert!(refused(&["eval", "--predictions", "bad.jsonl"]).contains("bad.jsonl"));
-    bench.trained();
+    sandbox.trained();
     assert!(refused(&["eval", "run", "--on", "large"]).contains("--on large"));
     assert!(refused(&["eval", "run", "--on", "huge_coeff:1"]).contains("small_coeff"));
     assert!(refused(&["eval", "run", "--proofs", "0"]).contains("--proofs"));
@@ -115,15 +115,15 @@ fn what_is_missing_is_named() {
     assert!(sentence.contains("the expression has 359 tokens and this model takes 255: "), "{sentence}");
     assert!(refused(&["eval", "run", "--setting", "calculator"]).contains("--setting"), "a run knows its own");
     let look =
-        bench.run(&["eval", "run", "--on", "small_coeff/mul2:1", "--proofs", "1", "--no-beam", "--device", "cpu"]);
+        sandbox.run(&["eval", "run", "--on", "small_coeff/mul2:1", "--proofs", "1", "--no-beam", "--device", "cpu"]);
     let said = String::from_utf8_lossy(&look.stderr);
     assert!(said.contains("training was not guarded against small_coeff/mul2:1"), "{said}");
-    std::fs::write(bench.path("run/metrics.json"), "{").unwrap();
-    let page = bench.run(&["report", "run"]);
+    std::fs::write(sandbox.path("run/metrics.json"), "{").unwrap();
+    let page = sandbox.run(&["report", "run"]);
     let said = String::from_utf8_lossy(&page.stderr);
     assert!(page.status.success() && said.contains("metrics.json is damaged"), "{said}");
     assert!(refused(&["export", "run", "--compact", "--out", "small/model"]).contains("metrics.json is damaged"));
-    assert!(!bench.path("small").exists(), "nothing stays of an export that failed");
-    std::fs::remove_file(bench.path("run/model.safetensors")).unwrap();
+    assert!(!sandbox.path("small").exists(), "nothing stays of an export that failed");
+    std::fs::remove_file(sandbox.path("run/model.safetensors")).unwrap();
     assert!(refused(&["eval", "run"]).contains("not finished"));
 }

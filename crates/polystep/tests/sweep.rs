@@ -30,15 +30,15 @@ checkpoint_steps = 2
 grace = 0.3
 "#;
 
-struct Bench {
+struct Sandbox {
     folder: tempfile::TempDir,
 }
 
-impl Bench {
+impl Sandbox {
     fn new(text: &str) -> Self {
-        let bench = Bench { folder: tempfile::tempdir().unwrap() };
-        bench.write(text);
-        bench
+        let sandbox = Sandbox { folder: tempfile::tempdir().unwrap() };
+        sandbox.write(text);
+        sandbox
     }
 
     fn write(&self, text: &str) {
@@ -92,9 +92,9 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn trials_are_ranked_on_the_validation_set_alone() {
-    let bench = Bench::new(TINY);
-    let table = bench.ok(&[]);
-    let out = bench.path("runs/tiny");
+    let sandbox = Sandbox::new(TINY);
+    let table = sandbox.ok(&[]);
+    let out = sandbox.path("runs/tiny");
     let rows = rows(&out);
     let head = ["rank", "name", "train.lr", "valid_full_proof", "valid_stepwise", "valid_loss", "examples", "state"];
     assert_eq!(rows[0], head);
@@ -131,43 +131,43 @@ fn trials_are_ranked_on_the_validation_set_alone() {
 
     // The same command has nothing left to do.
     let before = std::fs::read(out.join("sweep.csv")).unwrap();
-    let json: Value = serde_json::from_str(&bench.ok(&["--json"])).unwrap();
+    let json: Value = serde_json::from_str(&sandbox.ok(&["--json"])).unwrap();
     assert_eq!(std::fs::read(out.join("sweep.csv")).unwrap(), before);
     assert_eq!((&json["best"], &json["trials"][0]["name"]), (&Value::from(names[0]), &Value::from(names[0])));
     assert_eq!(json["trials"].as_array().unwrap().len(), 5);
 
     // The winner is tested by hand, like any run.
     let arguments = ["eval", &best, "--no-beam", "--proofs", "2", "--device", "cpu", "--threads", "1"];
-    said(bench.command(&arguments).output().unwrap());
+    said(sandbox.command(&arguments).output().unwrap());
     let metrics: Value =
-        serde_json::from_slice(&std::fs::read(bench.path(&best).join("metrics.json")).unwrap()).unwrap();
+        serde_json::from_slice(&std::fs::read(sandbox.path(&best).join("metrics.json")).unwrap()).unwrap();
     assert!(metrics["evaluations"][0]["greedy"].is_object() && metrics["valid"].is_object(), "{metrics}");
 
     // Another grid, another base and another seed do not belong here.
-    bench.write(&TINY.replace("3e-3", "4e-3"));
-    assert!(bench.refused(&[]).contains("runs/tiny holds a sweep over another [grid]: choose another --out"));
-    bench.write(&TINY.replace("steps = 24", "steps = 25"));
-    assert!(bench.refused(&[]).contains("a sweep of another run (it had steps = 24, not steps = 25)"));
-    bench.write(TINY);
-    assert!(bench.refused(&["--runs", "2"]).contains("a sweep of 5 trials, 3 of which are not among these 2"));
-    assert!(bench.refused(&["--out", &best]).contains("holds a run, not a sweep"));
+    sandbox.write(&TINY.replace("3e-3", "4e-3"));
+    assert!(sandbox.refused(&[]).contains("runs/tiny holds a sweep over another [grid]: choose another --out"));
+    sandbox.write(&TINY.replace("steps = 24", "steps = 25"));
+    assert!(sandbox.refused(&[]).contains("a sweep of another run (it had steps = 24, not steps = 25)"));
+    sandbox.write(TINY);
+    assert!(sandbox.refused(&["--runs", "2"]).contains("a sweep of 5 trials, 3 of which are not among these 2"));
+    assert!(sandbox.refused(&["--out", &best]).contains("holds a run, not a sweep"));
 }
 
 #[test]
 fn killed_and_cut_short_it_ends_as_if_nothing_had_happened() {
     let text = TINY.replace(", 3e-3, 1e-12, 1e38]", "]");
-    let bench = Bench::new(&text);
-    bench.ok(&["--out", "whole"]);
+    let sandbox = Sandbox::new(&text);
+    sandbox.ok(&["--out", "whole"]);
 
     // Not a moment: the first trial is not even begun.
-    let told = bench.ok(&["--out", "broken", "--minutes", "1e-9"]);
+    let told = sandbox.ok(&["--out", "broken", "--minutes", "1e-9"]);
     assert!(
         told.ends_with("0 of 2 trials have ended; go on with: polystep sweep tiny.toml --out broken --device cpu\n"),
         "{told}"
     );
-    let broken = bench.path("broken");
+    let broken = sandbox.path("broken");
     let second = broken.join("002-2e-3/checkpoints/step-000000004.safetensors");
-    let mut child = bench.sweep(&["--out", "broken"]).spawn().unwrap();
+    let mut child = sandbox.sweep(&["--out", "broken"]).spawn().unwrap();
     let began = Instant::now();
     while !second.exists() {
         assert!(began.elapsed() < Duration::from_secs(120), "no checkpoint of the second trial");
@@ -177,26 +177,26 @@ fn killed_and_cut_short_it_ends_as_if_nothing_had_happened() {
     child.kill().unwrap(); // SIGKILL
     child.wait().unwrap();
     let first = std::fs::metadata(broken.join("001-1e-3/model.safetensors")).unwrap().modified().unwrap();
-    bench.ok(&["--out", "broken"]);
+    sandbox.ok(&["--out", "broken"]);
     let again = std::fs::metadata(broken.join("001-1e-3/model.safetensors")).unwrap().modified().unwrap();
     assert_eq!(first, again, "a finished trial was trained again");
-    assert_eq!(rows(&broken), rows(&bench.path("whole")));
+    assert_eq!(rows(&broken), rows(&sandbox.path("whole")));
     for trial in ["001-1e-3", "002-2e-3"] {
-        let model = |out: &str| std::fs::read(bench.path(out).join(trial).join("model.safetensors")).unwrap();
+        let model = |out: &str| std::fs::read(sandbox.path(out).join(trial).join("model.safetensors")).unwrap();
         assert!(model("broken") == model("whole"), "{trial}: the weights differ");
     }
 }
 
 #[test]
 fn a_signal_saves_the_trial_and_exits_130() {
-    let bench = Bench::new(&TINY.replace("steps = 24", "steps = 100000"));
-    let child = bench.sweep(&["--out", "run"]).spawn().unwrap();
+    let sandbox = Sandbox::new(&TINY.replace("steps = 24", "steps = 100000"));
+    let child = sandbox.sweep(&["--out", "run"]).spawn().unwrap();
     let began = Instant::now();
-    while !bench.path("run/001-1e-3/checkpoints/step-000000004.safetensors").exists() {
+    while !sandbox.path("run/001-1e-3/checkpoints/step-000000004.safetensors").exists() {
         assert!(began.elapsed() < Duration::from_secs(120), "no checkpoint");
         std::thread::sleep(Duration::from_millis(2));
     }
-    assert!(bench.refused(&["--out", "run"]).contains("run is in use: another polystep is training in it"));
+    assert!(sandbox.refused(&["--out", "run"]).contains("run is in use: another polystep is training in it"));
     assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130), "{output:?}");
@@ -205,10 +205,10 @@ fn a_signal_saves_the_trial_and_exits_130() {
         told.contains("0 of 5 trials have ended; go on with: polystep sweep tiny.toml --out run --device cpu"),
         "{told}"
     );
-    assert_eq!(rows(&bench.path("run"))[1].last().unwrap(), "stopped");
+    assert_eq!(rows(&sandbox.path("run"))[1].last().unwrap(), "stopped");
 
     // By hand it would be tested.
-    let output = bench.command(&["train", "--resume", "--out", "run/001-1e-3", "--device", "cpu"]).output().unwrap();
+    let output = sandbox.command(&["train", "--resume", "--out", "run/001-1e-3", "--device", "cpu"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.contains("run/001-1e-3 is a trial of a sweep, which is not tested: continue the sweep"), "{said}");

@@ -23,15 +23,15 @@ log_every = 5
 checkpoint_steps = 4
 "#;
 
-struct Bench {
+struct Sandbox {
     folder: tempfile::TempDir,
 }
 
-impl Bench {
+impl Sandbox {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("tiny.toml"), TINY).unwrap();
-        Bench { folder }
+        Sandbox { folder }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -79,37 +79,37 @@ fn lines(run: &Path) -> Vec<String> {
 
 #[test]
 fn killed_again_and_again_it_ends_as_if_nothing_had_happened() {
-    let bench = Bench::new();
-    let whole = bench.run(&["tiny.toml", "--out", "whole"]);
+    let sandbox = Sandbox::new();
+    let whole = sandbox.run(&["tiny.toml", "--out", "whole"]);
     assert!(whole.status.success(), "{whole:?}");
-    let broken = bench.path("broken");
+    let broken = sandbox.path("broken");
     for (args, step) in [
         (&["tiny.toml", "--out", "broken"][..], 4),
         (&["--resume", "--out", "broken"][..], 16),
         (&["--resume", "--out", "broken"][..], 28),
     ] {
-        let mut child = bench.command(args).spawn().unwrap();
+        let mut child = sandbox.command(args).spawn().unwrap();
         wait_for(&broken, step, &mut child);
         child.kill().unwrap(); // SIGKILL
         child.wait().unwrap();
         assert!(!broken.join("metrics.json").exists());
     }
-    let last = bench.run(&["--resume", "--out", "broken"]);
+    let last = sandbox.run(&["--resume", "--out", "broken"]);
     assert!(last.status.success(), "{last:?}");
-    let read = |run: &str, name: &str| std::fs::read(bench.path(run).join(name)).unwrap();
+    let read = |run: &str, name: &str| std::fs::read(sandbox.path(run).join(name)).unwrap();
     assert!(read("whole", "model.safetensors") == read("broken", "model.safetensors"), "the weights differ");
-    assert_eq!(lines(&bench.path("whole")), lines(&broken));
+    assert_eq!(lines(&sandbox.path("whole")), lines(&broken));
     assert!(!broken.read_dir().unwrap().any(|e| e.unwrap().path().extension().is_some_and(|e| e == "tmp")));
 }
 
 #[test]
 fn a_signal_saves_first_and_exits_130() {
-    let bench = Bench::new();
-    let mut child = bench.command(&["tiny.toml", "--out", "run", "--max-steps", "100000"]).spawn().unwrap();
-    wait_for(&bench.path("run"), 4, &mut child);
+    let sandbox = Sandbox::new();
+    let mut child = sandbox.command(&["tiny.toml", "--out", "run", "--max-steps", "100000"]).spawn().unwrap();
+    wait_for(&sandbox.path("run"), 4, &mut child);
     // Only one at a time.
     assert!(
-        bench.refused(&["--resume", "--out", "run", "--max-steps", "9"]).contains("run is in use: another polystep")
+        sandbox.refused(&["--resume", "--out", "run", "--max-steps", "9"]).contains("run is in use: another polystep")
     );
     let killed = Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
     assert!(killed.success());
@@ -117,60 +117,60 @@ fn a_signal_saves_first_and_exits_130() {
     assert_eq!(output.status.code(), Some(130), "{output:?}");
     let said = String::from_utf8(output.stdout).unwrap();
     assert!(said.contains("continue with: polystep train --resume --out run"), "{said}");
-    let other = bench.refused(&["--resume", "--out", "run", "--curriculum", "C"]);
+    let other = sandbox.refused(&["--resume", "--out", "run", "--curriculum", "C"]);
     assert!(other.contains("a resumed run cannot change curriculum.name"), "{other}");
     // Another budget is the one thing that a resumed run may change.
     let again = ["--config", "small_coeff", "--set", "model.layers=1"];
-    let output = bench.run(&[&["--resume", "--out", "run", "--max-steps", "8"], &again[..]].concat());
+    let output = sandbox.run(&[&["--resume", "--out", "run", "--max-steps", "8"], &again[..]].concat());
     assert!(output.status.success(), "{output:?}");
-    let output = bench.run(&["--resume", "--out", "run"]);
+    let output = sandbox.run(&["--resume", "--out", "run"]);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
 }
 
 #[test]
 fn what_is_wrong_is_one_sentence_with_its_place() {
-    let bench = Bench::new();
-    let short = bench.refused(&["tiny.toml", "--out", "short", "--set", "model.max_positions=8"]);
+    let sandbox = Sandbox::new();
+    let short = sandbox.refused(&["tiny.toml", "--out", "short", "--set", "model.max_positions=8"]);
     assert!(
         short.contains("model.max_positions = 8 is too short: no example of the task has so few tokens"),
         "{short}"
     );
-    std::fs::write(bench.path("wrong.toml"), "[model]\nlayer = 6\n").unwrap();
-    let said = bench.refused(&["wrong.toml"]);
+    std::fs::write(sandbox.path("wrong.toml"), "[model]\nlayer = 6\n").unwrap();
+    let said = sandbox.refused(&["wrong.toml"]);
     assert!(said.starts_with("error: wrong.toml, line 2: unknown field `layer`"), "{said}");
-    assert!(bench.refused(&["missing.toml"]).starts_with("error: cannot read missing.toml"));
-    assert!(bench.refused(&["--set", "model.heads=3"]).contains("model.heads = 3 does not divide model.d = 256"));
-    assert!(bench.refused(&["--config", "huge"]).contains("the configurations are small_coeff"));
-    assert!(bench.refused(&["--curriculum", "C3"]).contains("curriculum.name = \"C3\" is unknown: C, C2 or C4"));
+    assert!(sandbox.refused(&["missing.toml"]).starts_with("error: cannot read missing.toml"));
+    assert!(sandbox.refused(&["--set", "model.heads=3"]).contains("model.heads = 3 does not divide model.d = 256"));
+    assert!(sandbox.refused(&["--config", "huge"]).contains("the configurations are small_coeff"));
+    assert!(sandbox.refused(&["--curriculum", "C3"]).contains("curriculum.name = \"C3\" is unknown: C, C2 or C4"));
     let circle = ["--set", "curriculum.tasks=[\"add\",\"mixed\"]", "--set"];
     let edges = "curriculum.edges=[[\"add\",\"mixed\"],[\"mixed\",\"add\"]]";
-    assert!(bench.refused(&[&circle[..], &[edges]].concat()).contains("the edge mixed -> add closes a circle"));
-    assert!(bench.refused(&["--resume", "--out", "nothing"]).contains("holds no run"));
-    assert!(bench.refused(&["tiny.toml", "--out", "tiny.toml"]).contains("tiny.toml is a file"));
-    assert!(bench.refused(&["--recipe", "best"]).contains("train.recipe=\"best\": unknown variant"));
-    assert!(bench.refused(&["tiny.toml", "--set", "train.precision=bf16"]).contains("needs --device cuda"));
+    assert!(sandbox.refused(&[&circle[..], &[edges]].concat()).contains("the edge mixed -> add closes a circle"));
+    assert!(sandbox.refused(&["--resume", "--out", "nothing"]).contains("holds no run"));
+    assert!(sandbox.refused(&["tiny.toml", "--out", "tiny.toml"]).contains("tiny.toml is a file"));
+    assert!(sandbox.refused(&["--recipe", "best"]).contains("train.recipe=\"best\": unknown variant"));
+    assert!(sandbox.refused(&["tiny.toml", "--set", "train.precision=bf16"]).contains("needs --device cuda"));
     // Nothing was left behind by all this.
-    assert_eq!(std::fs::read_dir(bench.folder.path()).unwrap().count(), 2);
+    assert_eq!(std::fs::read_dir(sandbox.folder.path()).unwrap().count(), 2);
 }
 
 #[test]
 fn a_space_in_a_file_of_its_own_has_its_own_lines() {
-    let bench = Bench::new();
-    std::fs::write(bench.path("mine.toml"), "[space]\nbogus = 1\n").unwrap();
+    let sandbox = Sandbox::new();
+    std::fs::write(sandbox.path("mine.toml"), "[space]\nbogus = 1\n").unwrap();
     for args in [&["--config", "mine.toml"][..], &["tiny.toml", "--config", "mine.toml"]] {
-        let sentence = bench.refused(args);
+        let sentence = sandbox.refused(args);
         assert!(sentence.contains("mine.toml, line 2: unknown field `bogus`"), "{sentence}");
     }
 }
 
 #[test]
 fn a_damaged_checkpoint_is_named() {
-    let bench = Bench::new();
-    let mut child = bench.command(&["tiny.toml", "--out", "run", "--max-steps", "100000"]).spawn().unwrap();
-    wait_for(&bench.path("run"), 8, &mut child);
+    let sandbox = Sandbox::new();
+    let mut child = sandbox.command(&["tiny.toml", "--out", "run", "--max-steps", "100000"]).spawn().unwrap();
+    wait_for(&sandbox.path("run"), 8, &mut child);
     child.kill().unwrap();
     child.wait().unwrap();
-    let mut names: Vec<_> = std::fs::read_dir(bench.path("run/checkpoints"))
+    let mut names: Vec<_> = std::fs::read_dir(sandbox.path("run/checkpoints"))
         .unwrap()
         .map(|e| e.unwrap().path())
         .filter(|p| p.extension().is_some_and(|e| e == "safetensors"))
@@ -181,7 +181,7 @@ fn a_damaged_checkpoint_is_named() {
     let middle = bytes.len() / 2;
     bytes[middle] ^= 4;
     std::fs::write(newest, bytes).unwrap();
-    let output = bench.run(&["--resume", "--out", "run"]);
+    let output = sandbox.run(&["--resume", "--out", "run"]);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.contains("is damaged (its checksum does not match): remove it to resume from step"), "{said}");

@@ -3,7 +3,7 @@
 //! Decoding writes prediction records; `polystep-study` reads and scores them, ours like anyone's: `--predictions` scores a
 //! file from anywhere. What was measured stays: a look at less of a set than the run's metrics.json knows is only printed.
 
-mod ask;
+mod answers;
 mod show;
 
 use std::io::Write as _;
@@ -20,10 +20,10 @@ use polystep_study::{Evaluation, Inputs, Keys, Matrix, Metrics, Scoring, evaluat
 
 use crate::args::{ThreadArgs, WritingArgs, at_least_one};
 use crate::device::Device;
-use crate::failure::{Failure, Result, bad_input};
+use crate::failure::{Result, bad_input};
 use crate::output::{Output, note};
 use crate::say;
-use crate::trained::Trained;
+use crate::trained_model::TrainedModel;
 
 pub use show::{is_measured, print};
 
@@ -111,6 +111,7 @@ pub fn run(args: Args) -> Result<()> {
         proofs: args.proofs.map(NonZeroUsize::get),
         threads: args.threads.count(),
     };
+    args.threads.start()?;
     let all = match &args.predictions {
         Some(file) => vec![score_file(file, &args.writing)?],
         None if args.matrix => args.runs.iter().map(|run| measured(run)).collect::<Result<_>>()?,
@@ -127,7 +128,7 @@ pub fn run(args: Args) -> Result<()> {
             [metrics] => serde_json::to_string_pretty(metrics),
             runs => serde_json::to_string_pretty(&serde_json::json!({ "runs": runs, "matrix": matrix })),
         };
-        return say!("{}", text.map_err(anyhow::Error::from)?);
+        return say!("{}", text?);
     }
     if !args.matrix {
         for metrics in &all {
@@ -162,10 +163,10 @@ fn check_notation(file: &Path, record: &Prediction, notation: Notation) -> Resul
 /// Scores predictions from anywhere: one beam is greedy, more are beam search.
 fn score_file(file: &Path, writing: &WritingArgs) -> Result<Metrics> {
     let scoring = Scoring { setting: writing.setting, notation: writing.notation, style: writing.style() };
-    let open = || polystep_study::predictions::open(file).map_err(study_failure);
+    let open = || polystep_study::predictions::open(file);
     let mut widest = 0;
     for record in open()? {
-        let record = record.map_err(study_failure)?;
+        let record = record?;
         check_notation(file, &record, writing.notation)?;
         widest = widest.max(record.beams.len());
     }
@@ -173,14 +174,14 @@ fn score_file(file: &Path, writing: &WritingArgs) -> Result<Metrics> {
     if widest > 1 {
         inputs.beam = Some(Box::new(open()?));
     }
-    let evaluation = evaluate(&file.display().to_string(), 0, inputs, &scoring).map_err(study_failure)?;
+    let evaluation = evaluate(&file.display().to_string(), 0, inputs, &scoring)?;
     Ok(Metrics { evaluations: vec![evaluation], ..Metrics::default() })
 }
 
 /// Has the model of a run answer the test sets, and scores the answers: returned is what was asked for. It is added to the
 /// run's metrics.json, unless that knows more of the set already.
 pub fn evaluate_run(run: &Path, options: &Options) -> Result<Metrics> {
-    let trained = Trained::open(run)?;
+    let trained = TrainedModel::open(run)?;
     let sets = test_sets(&options.on, &trained)?;
     let mut stepper = trained.stepper(options.device, options.threads)?;
     note(format_args!("{} on {}", run.display(), stepper.device()));
@@ -205,7 +206,7 @@ pub fn evaluate_run(run: &Path, options: &Options) -> Result<Metrics> {
             Some(place) => place.path().to_path_buf(),
             None => set_folder(run, &task.space.key, task.vars as u32),
         };
-        ask::set(&mut stepper, &task, trained.tasks.contains(&task), &folder, options)?;
+        answers::set(&mut stepper, &task, trained.tasks.contains(&task), &folder, options)?;
         let evaluation = score(&task, &folder)?;
         asked.evaluations.push(evaluation.clone());
         match before {
@@ -223,7 +224,7 @@ pub fn evaluate_run(run: &Path, options: &Options) -> Result<Metrics> {
 }
 
 fn write_metrics(run: &Path, metrics: &Metrics) -> Result<()> {
-    let text = serde_json::to_string_pretty(metrics).map_err(anyhow::Error::from)?;
+    let text = serde_json::to_string_pretty(metrics)?;
     let mut out = Output::create(Some(&run.join("metrics.json")))?;
     out.write_all(text.as_bytes())?;
     out.write_all(b"\n")?;
@@ -232,25 +233,25 @@ fn write_metrics(run: &Path, metrics: &Metrics) -> Result<()> {
 
 /// Greedy answers to proofs that are in no set, scored; the records are written to `folder`.
 pub fn evaluate_fresh(
-    trained: &Trained,
+    trained: &TrainedModel,
     task: &Task,
     (seed, proofs): (u64, u64),
     folder: &Path,
     threads: usize,
 ) -> Result<Metrics> {
-    ask::fresh(&mut trained.stepper(Device::Cpu, threads)?, task, (seed, proofs), folder)?;
+    answers::fresh(&mut trained.stepper(Device::Cpu, threads)?, task, (seed, proofs), folder)?;
     Ok(Metrics { keys: keys_of(trained)?, evaluations: vec![score(task, folder)?], ..Metrics::default() })
 }
 
-/// Scores the answers to a set, as [`ask`] left them in a folder.
+/// Scores the answers to a set, as [`answers`] left them in a folder.
 fn score(task: &Task, folder: &Path) -> Result<Evaluation> {
     let scoring = Scoring { setting: task.setting, notation: task.notation, style: task.style };
-    let inputs = Inputs::open(folder).map_err(study_failure)?;
-    evaluate(&task.space.key, task.vars as u32, inputs, &scoring).map_err(study_failure)
+    let inputs = Inputs::open(folder)?;
+    Ok(evaluate(&task.space.key, task.vars as u32, inputs, &scoring)?)
 }
 
 /// `config:vars,…` as tasks like the one that the model was trained on.
-fn test_sets(on: &[String], trained: &Trained) -> Result<Vec<Task>> {
+fn test_sets(on: &[String], trained: &TrainedModel) -> Result<Vec<Task>> {
     if on.is_empty() {
         return Ok(trained.tasks.clone());
     }
@@ -278,7 +279,7 @@ fn test_sets(on: &[String], trained: &Trained) -> Result<Vec<Task>> {
         .collect()
 }
 
-fn keys_of(trained: &Trained) -> Result<Keys> {
+fn keys_of(trained: &TrainedModel) -> Result<Keys> {
     let config: toml::Table = toml::from_str(&trained.config.to_toml()).map_err(anyhow::Error::from)?;
     Ok(keys_of_config(&config))
 }
@@ -290,10 +291,6 @@ fn read_metrics(run: &Path) -> Result<Metrics> {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Metrics::default()),
         Err(e) => Err(e.into()),
     }
-}
-
-fn study_failure(error: polystep_study::StudyError) -> Failure {
-    bad_input(error)
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use crate::{say, table};
 /// A matrix wider than this is turned, if that makes it narrower.
 const WIDE: usize = 120;
 
-/// Trained x tested, full proofs and steps.
+/// TrainedModel x tested, full proofs and steps.
 pub fn print_matrix(matrix: &Matrix) -> Result<()> {
     for measure in matrix.measures() {
         let rows = matrix.grid(measure);

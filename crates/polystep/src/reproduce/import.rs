@@ -8,13 +8,13 @@ use polystep_learn::config::RunConfig;
 use polystep_study::records::Record;
 use polystep_study::tables::{Experiment, Recipe, Table};
 
-use super::books::Books;
-use super::plan::Plans;
+use super::results_folder::ResultsFolder;
+use super::table_plan::TablePlans;
 use crate::failure::{Result, bad_input};
 use crate::output::note;
 
-/// Takes one run's folder, or every run in a folder of runs, into the books.
-pub fn import(folder: &Path, plans: &Plans, books: &mut Books) -> Result<()> {
+/// Takes one run's folder, or every run in a folder of runs, into the results.
+pub fn import(folder: &Path, plans: &TablePlans, results: &mut ResultsFolder) -> Result<()> {
     let failed = |e| bad_input(format!("cannot read {}: {e}", folder.display()));
     let mut runs = Vec::new();
     if folder.join("config.toml").exists() {
@@ -32,26 +32,26 @@ pub fn import(folder: &Path, plans: &Plans, books: &mut Books) -> Result<()> {
     for run in runs {
         let (experiment, config) = known(&run, plans)?;
         let name = experiment.name();
-        let (old, new) = (books.records.get(&name), Record::read(&run).map_err(bad_input)?);
+        let (old, new) = (results.records.get(&name), Record::read(&run).map_err(bad_input)?);
         if old.zip(new.as_ref()).is_some_and(|(old, new)| old.metrics.run != new.metrics.run) {
-            let (run, record) = (run.display(), books.record(&name));
+            let (run, record) = (run.display(), results.record(&name));
             let why = format!("{} is the record of another one; move it away first", record.display());
             return Err(bad_input(format!("{run} would be {name}, but {why}")));
         }
-        books.take(&name, &run)?;
+        results.add_run(&name, &run)?;
         let planned = plans.config(&experiment)?.train.examples;
         let other = match (config.train.examples, planned) {
             (Some(n), Some(m)) if n != m => format!(" (its budget was {n} examples; the table's is {m})"),
             _ => String::new(),
         };
         note(format_args!("{} is {name}{other}", run.display()));
-        books.settle(&Table::all(), experiment.recipe)?;
+        results.update_ledgers(&Table::all(), experiment.recipe)?;
     }
     Ok(())
 }
 
 /// Which run of the tables a folder holds.
-fn known(run: &Path, plans: &Plans) -> Result<(Experiment, RunConfig)> {
+fn known(run: &Path, plans: &TablePlans) -> Result<(Experiment, RunConfig)> {
     let path = run.join("config.toml");
     let text = std::fs::read_to_string(&path).map_err(|e| bad_input(format!("cannot read {}: {e}", path.display())))?;
     let config = RunConfig::from_toml(&text, &[]).map_err(|e| bad_input(format!("{}: {e}", path.display())))?;

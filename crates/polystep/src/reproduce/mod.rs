@@ -1,20 +1,20 @@
 //! `polystep reproduce`: the paper's tables, made here, the paper's numbers beside ours.
 //!
 //! In the order of the work: `select` the rows, look up their runs in `plan`s, see what there is of each (`runs`), make the rest
-//! (`work`, at the pace of `pace`), enter it into the `books`, and `show` the tables. Nothing that is done is done again, and a
+//! (`work`, at the pace of `pace`), enter it into the `results`, and `show` the tables. Nothing that is done is done again, and a
 //! command that was stopped goes on where it stopped; only `--eval-only` tests `again` what has been tested.
 
-mod again;
-mod books;
 mod import;
+mod job;
+mod job_runner;
 mod pace;
-mod plan;
-mod runs;
+mod results_folder;
+mod retest;
+mod row_filter;
 mod search;
-mod select;
 mod show;
 mod sizes;
-mod work;
+mod table_plan;
 
 use std::path::{Path, PathBuf};
 
@@ -22,18 +22,18 @@ use clap::Args as ClapArgs;
 use polystep_study::plots::{self, Figure};
 use polystep_study::tables::{Kind, Need, Recipe, Row, Table, View};
 
-use crate::args::{ThreadArgs, deadline};
+use crate::args::{ThreadArgs, deadline, positive_minutes};
 use crate::device::Device;
 use crate::failure::{Failure, Result, bad_input};
 use crate::output::note;
 use crate::table::counted;
-use crate::{boxed, interrupt, say};
-use books::{Books, write_whole};
+use crate::{bundled, interrupt, say};
+use job::{Folders, Job, Remaining};
+use job_runner::JobRunner;
 use pace::Pace;
-use plan::Plans;
-use runs::{Folders, Job, State};
-use select::Rows;
-use work::Workshop;
+use results_folder::{ResultsFolder, write_whole};
+use row_filter::RowFilter;
+use table_plan::TablePlans;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -88,7 +88,7 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     seeds: u64,
     /// Stop within so many minutes, at the end of a run or at a checkpoint
-    #[arg(long, value_name = "M")]
+    #[arg(long, value_name = "M", value_parser = positive_minutes)]
     minutes: Option<f64>,
     /// Runs at a time; they share the device
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=64))]
@@ -123,18 +123,18 @@ pub struct Args {
 
 /// Reproduces.
 pub fn run(args: Args) -> Result<()> {
-    let deadline = deadline(args.minutes)?;
-    interrupt::listen();
-    let plans = Plans::read(args.plan.as_deref())?;
-    let folders = Folders { runs: args.runs.clone(), results: args.results.clone(), models: boxed::folder() };
-    let mut books = Books::open(&folders)?;
+    let deadline = deadline(args.minutes);
+    interrupt::listen()?;
+    let plans = TablePlans::read(args.plan.as_deref())?;
+    let folders = Folders { runs: args.runs.clone(), results: args.results.clone(), models: bundled::folder() };
+    let mut results = ResultsFolder::open(&folders)?;
     for folder in &args.import {
-        import::import(folder, &plans, &mut books)?;
+        import::import(folder, &plans, &mut results)?;
     }
-    let pace = Pace::of(args.device, args.threads.count(), args.jobs, &plans, &books.records);
+    let pace = Pace::of(args.device, args.threads.count(), args.jobs, &plans, &results.records);
     if args.list {
         args.table.iter().try_for_each(|name| plans.named(name).map(drop))?;
-        return show::list(&args.table, &plans, &folders, &books, &pace, args.recipe, args.seeds);
+        return show::list(&args.table, &plans, &folders, &results, &pace, args.recipe, args.seeds);
     }
     let tables = args.tables(&plans)?;
     if tables.is_empty() {
@@ -144,9 +144,9 @@ pub fn run(args: Args) -> Result<()> {
     // Before the first run, not in the middle of the night.
     jobs.iter().try_for_each(|job| plans.config(&job.experiment).map(drop))?;
     if args.dry_run {
-        return show::dry_run(&plans, &folders, &books, &pace, &jobs);
+        return show::dry_run(&plans, &folders, &results, &pace, &jobs);
     }
-    let workshop = Workshop {
+    let runner = JobRunner {
         plans: &plans,
         folders: &folders,
         pace: &pace,
@@ -159,32 +159,32 @@ pub fn run(args: Args) -> Result<()> {
     };
     let mut open = Vec::new();
     for job in jobs {
-        if !args.show && folders.state(&job, &books.records)? != State::Done {
+        if !args.show && folders.state(&job, &results.records)? != Remaining::Done {
             open.push(job);
         }
     }
     let fresh: Vec<String> = open.iter().map(|job| job.name.clone()).collect();
-    let summary = workshop.work(open, &mut books)?;
+    let summary = runner.work(open, &mut results)?;
     let train = !args.eval_only && !args.show;
     for (table, rows) in tables.iter().filter(|(table, _)| table.kind() == Kind::Sizes && train) {
         let draws = plans.named(table.name)?.1.draws()?;
-        sizes::make(&books, table, rows, draws, &args.threads, deadline)?;
+        sizes::make(&results, table, rows, draws, &args.threads, deadline)?;
     }
-    books.settle(tables.iter().map(|(table, _)| *table), args.recipe)?;
-    let views = args.views(&tables, &books)?;
+    results.update_ledgers(tables.iter().map(|(table, _)| *table), args.recipe)?;
+    let views = args.views(&tables, &results)?;
     args.print(&views)?;
     if let Some(folder) = &args.plots {
-        args.draw(folder, &tables, &views, &books)?;
+        args.draw(folder, &tables, &views, &results)?;
     }
     let mut answers = Vec::new();
     if args.eval_only {
         let needs: Vec<Need> = needs(&tables, args.recipe, args.seeds).map(|(_, need)| need).collect();
-        let mut tests = again::tests(&needs, &folders, &books.records)?;
+        let mut tests = retest::tests(&needs, &folders, &results.records)?;
         tests.retain(|test| !fresh.contains(&test.name));
         if tests.is_empty() {
             note("no model of these rows is here to be tested again");
         }
-        answers = workshop.again(&tests, &books.records)?;
+        answers = runner.retest(&tests, &results.records)?;
     }
     if !summary.left.is_empty() {
         let why = if args.eval_only {
@@ -197,7 +197,7 @@ pub fn run(args: Args) -> Result<()> {
         note(format_args!("{} {why}: {}{more}", counted(summary.left.len(), "run"), some.join(", ")));
     }
     match summary.failed.as_slice() {
-        [] => again::report(&answers, pace.device(), args.json),
+        [] => retest::report(&answers, pace.device(), args.json),
         failed => {
             let runs = counted(failed.len(), "run");
             Err(Failure::Runtime(anyhow::anyhow!("{runs} failed: {}", failed.join(", "))))
@@ -207,7 +207,7 @@ pub fn run(args: Args) -> Result<()> {
 
 impl Args {
     /// The tables and rows that are meant.
-    fn tables<'p>(&self, plans: &'p Plans) -> Result<Vec<(&'p Table, Vec<&'p Row>)>> {
+    fn tables<'p>(&self, plans: &'p TablePlans) -> Result<Vec<(&'p Table, Vec<&'p Row>)>> {
         if self.table.is_empty() && !self.all {
             return match self.import.is_empty() {
                 true => Err(bad_input("which table? give --table NAME or --all; --list shows them")),
@@ -215,8 +215,8 @@ impl Args {
             };
         }
         let rows = match &self.rows {
-            Some(text) => Rows::parse(text)?,
-            None => Rows::default(),
+            Some(text) => RowFilter::parse(text)?,
+            None => RowFilter::default(),
         };
         let chosen: Vec<&Table> = match self.all {
             true => plans.iter().map(|(table, _)| table).collect(),
@@ -225,20 +225,26 @@ impl Args {
         chosen.into_iter().map(|table| Ok((table, rows.of(table)?))).collect()
     }
 
-    fn views(&self, tables: &[(&Table, Vec<&Row>)], books: &Books) -> Result<Vec<View>> {
+    fn views(&self, tables: &[(&Table, Vec<&Row>)], results: &ResultsFolder) -> Result<Vec<View>> {
         let view = |(table, rows): &(&Table, Vec<&Row>)| match table.kind() {
-            Kind::Sizes => sizes::view(books, table, rows),
-            _ => Ok(View::of(table, rows, self.recipe, self.seeds, &books.records)),
+            Kind::Sizes => sizes::view(results, table, rows),
+            _ => Ok(View::of(table, rows, self.recipe, self.seeds, &results.records)),
         };
         tables.iter().map(view).collect()
     }
 
     /// `--plots`.
-    fn draw(&self, folder: &Path, tables: &[(&Table, Vec<&Row>)], views: &[View], books: &Books) -> Result<()> {
+    fn draw(
+        &self,
+        folder: &Path,
+        tables: &[(&Table, Vec<&Row>)],
+        views: &[View],
+        results: &ResultsFolder,
+    ) -> Result<()> {
         let tables = tables.iter().zip(views).map(|((table, _), view)| (*table, view));
-        let mut figures: Vec<Figure> = plots::of_tables(tables, self.seeds, &books.records);
+        let mut figures: Vec<Figure> = plots::of_tables(tables, self.seeds, &results.records);
         // The probe is no table of its own.
-        figures.extend(plots::arithmetic(&books.records).filter(|_| self.all));
+        figures.extend(plots::arithmetic(&results.records).filter(|_| self.all));
         for (name, chart) in &figures {
             write_whole(&folder.join(format!("{name}.svg")), &chart.file())?;
         }
@@ -248,7 +254,7 @@ impl Args {
 
     fn print(&self, views: &[View]) -> Result<()> {
         if self.json {
-            let text = serde_json::to_string_pretty(views).map_err(anyhow::Error::from)?;
+            let text = serde_json::to_string_pretty(views)?;
             return say!("{text}");
         }
         for (i, view) in views.iter().enumerate() {
@@ -275,7 +281,7 @@ fn needs(tables: &[(&Table, Vec<&Row>)], recipe: Recipe, seeds: u64) -> impl Ite
 
 /// The runs that some rows need, each once, in the order of their owners' tables: step-wise models first, then one-shot ones; a
 /// later seed after all of an earlier one.
-fn jobs(plans: &Plans, tables: &[(&Table, Vec<&Row>)], recipe: Recipe, seeds: u64) -> Vec<Job> {
+fn jobs(plans: &TablePlans, tables: &[(&Table, Vec<&Row>)], recipe: Recipe, seeds: u64) -> Vec<Job> {
     let mut wanted = Vec::new();
     for (seed, need) in needs(tables, recipe, seeds) {
         let owner = plans.owner(&need.experiment).map(|(place, _)| place);

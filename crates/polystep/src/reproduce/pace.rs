@@ -7,8 +7,8 @@ use polystep_engine::cuda::Cuda;
 use polystep_study::records::Records;
 use polystep_study::tables::{Experiment, Recipe};
 
-use super::plan::Plans;
-use super::runs::State;
+use super::job::Remaining;
+use super::table_plan::TablePlans;
 use crate::device::Device;
 use crate::table::counted;
 
@@ -28,7 +28,7 @@ pub struct Pace {
 
 impl Pace {
     /// From the records of runs on this device that had their whole budget.
-    pub fn of(device: Device, threads: usize, jobs: u8, plans: &Plans, records: &Records) -> Pace {
+    pub fn of(device: Device, threads: usize, jobs: u8, plans: &TablePlans, records: &Records) -> Pace {
         let device = name(device, threads);
         let mut ratios: Vec<f64> = Vec::new();
         for (table, _) in plans.iter().filter(|(_, plan)| plan.cost.is_some()) {
@@ -50,18 +50,18 @@ impl Pace {
     }
 
     /// Seconds that are left of a run, others beside it.
-    pub fn left(&self, plans: &Plans, experiment: &Experiment, state: State) -> f64 {
+    pub fn left(&self, plans: &TablePlans, experiment: &Experiment, state: Remaining) -> f64 {
         match state {
-            State::Done => 0.0,
-            State::Evaluate => self.evaluation(plans, experiment),
-            State::Resume | State::Train => {
+            Remaining::Done => 0.0,
+            Remaining::Evaluate => self.evaluation(plans, experiment),
+            Remaining::Resume | Remaining::Train => {
                 self.scaled(training(plans, experiment)) + self.evaluation(plans, experiment)
             }
         }
     }
 
     /// Seconds that testing a model takes.
-    pub fn evaluation(&self, plans: &Plans, experiment: &Experiment) -> f64 {
+    pub fn evaluation(&self, plans: &TablePlans, experiment: &Experiment) -> f64 {
         let cost = plans.owner(experiment).and_then(|(_, plan)| plan.cost);
         self.scaled(cost.map_or(0.0, |cost| cost.seconds_per_evaluation))
     }
@@ -100,7 +100,7 @@ impl Pace {
 }
 
 /// Seconds of training by the plan.
-fn training(plans: &Plans, experiment: &Experiment) -> f64 {
+fn training(plans: &TablePlans, experiment: &Experiment) -> f64 {
     let Some(cost) = plans.owner(experiment).and_then(|(_, plan)| plan.cost) else { return 0.0 };
     match (experiment.recipe, experiment.keys.setting.as_str()) {
         (Recipe::Paper, _) => cost.seconds_per_paper_run,
@@ -148,7 +148,7 @@ mod tests {
     /// The quickest whole run is the pace of one alone; two at a time take twice as long each, and as long in all.
     #[test]
     fn runs_share_a_device() {
-        let plans = Plans::read(None).expect("the repository's plans are right");
+        let plans = TablePlans::read(None).expect("the repository's plans are right");
         let table = Table::named("var1coarsefull").expect("a table");
         let device = Some(name(Device::Cpu, 2));
         let experiments: Vec<_> = table.needs(Recipe::Fast, 1).into_iter().map(|(_, need)| need.experiment).collect();
@@ -165,7 +165,7 @@ mod tests {
         }
         let left = |jobs| {
             let pace = Pace::of(Device::Cpu, 2, jobs, &plans, &records);
-            let each = pace.left(&plans, stepwise[3], State::Train);
+            let each = pace.left(&plans, stepwise[3], Remaining::Train);
             (each, pace.together(each), pace.describe())
         };
         let whole = 3.0 * (alone + 6.0);

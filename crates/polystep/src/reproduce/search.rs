@@ -8,9 +8,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use polystep_learn::sweep::{Sweep, ranking};
 
-use super::runs::{Folders, Job};
+use super::job::{Folders, Job};
 use crate::failure::{Result, bad_input};
-use crate::train::failure;
 
 /// `[grid]` and `[sweep]`.
 const GRID: &str = include_str!("../../../../reproduce/search.toml");
@@ -46,7 +45,7 @@ impl Search {
 
     /// A run's keys with what the search has found; none if no trial got as far as a validation.
     pub fn found(&self, job: &Job) -> Result<Option<Vec<(String, String)>>> {
-        let rows = ranking(&self.sweep, &self.folder).map_err(failure)?;
+        let rows = ranking(&self.sweep, &self.folder)?;
         let Some(best) = rows.iter().find(|row| row.best.is_some()) else { return Ok(None) };
         let values = best.trial.values.iter().cloned();
         let chosen: Vec<(String, String)> = self.sweep.axes.iter().map(|axis| axis.key.clone()).zip(values).collect();
@@ -58,12 +57,12 @@ impl Search {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reproduce::plan::Plans;
+    use crate::reproduce::table_plan::TablePlans;
     use polystep_study::tables::{Recipe, Table};
 
     #[test]
     fn every_tuned_row_can_be_searched() {
-        let plans = Plans::read(None).expect("the repository's plans are right");
+        let plans = TablePlans::read(None).expect("the repository's plans are right");
         let folders = Folders { runs: "runs".into(), results: "results".into(), models: None };
         for table in ["var1combo", "var1comboerrors"].into_iter().filter_map(Table::named) {
             for row in table.rows.iter().filter(|row| row.text("setting") == Some("tuned")) {

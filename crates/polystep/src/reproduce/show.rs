@@ -3,11 +3,11 @@
 use polystep_study::columns::Unit;
 use polystep_study::tables::{Kind, Recipe, Row, Table, View, ViewCell, number, words};
 
-use super::books::Books;
+use super::job::{Folders, Job, Remaining};
 use super::pace::{Pace, clock};
-use super::plan::Plans;
-use super::runs::{Folders, Job, State};
+use super::results_folder::ResultsFolder;
 use super::sizes;
+use super::table_plan::TablePlans;
 use crate::failure::Result;
 use crate::say;
 use crate::table::grid;
@@ -15,9 +15,9 @@ use crate::table::grid;
 /// `--list`: the named tables, or all, with their cost and state.
 pub fn list(
     names: &[String],
-    plans: &Plans,
+    plans: &TablePlans,
     folders: &Folders,
-    books: &Books,
+    results: &ResultsFolder,
     pace: &Pace,
     recipe: Recipe,
     seeds: u64,
@@ -27,22 +27,22 @@ pub fn list(
     for (table, plan) in plans.iter().filter(|(table, _)| is_meant(table)) {
         let rows: Vec<&Row> = table.rows.iter().collect();
         let (done, needed, left) = if table.kind() == Kind::Sizes {
-            let done = sizes::done(books, table, &rows)?;
+            let done = sizes::done(results, table, &rows)?;
             let seconds = plan.cost.map_or(0.0, |cost| cost.seconds_per_run);
             (done, rows.len(), seconds * (rows.len() - done) as f64)
         } else {
             let jobs = super::jobs(plans, &[(table, rows.clone())], recipe, seeds);
             let (mut done, mut left) = (0, 0.0);
             for job in &jobs {
-                let state = folders.state(job, &books.records)?;
-                done += usize::from(state == State::Done);
+                let state = folders.state(job, &results.records)?;
+                done += usize::from(state == Remaining::Done);
                 left += pace.left(plans, &job.experiment, state);
             }
             (done, jobs.len(), pace.together(left))
         };
         let (view, headline, unit) = match table.kind() {
-            Kind::Sizes => (sizes::view(books, table, &rows)?, "equation_size_estimate", Unit::Count),
-            _ => (View::of(table, &rows, recipe, seeds, &books.records), "full_proof_acc", Unit::Percent),
+            Kind::Sizes => (sizes::view(results, table, &rows)?, "equation_size_estimate", Unit::Count),
+            _ => (View::of(table, &rows, recipe, seeds, &results.records), "full_proof_acc", Unit::Percent),
         };
         let range = |[lo, hi]: [f64; 2]| format!("{} to {}", number(lo, unit), number(hi, unit));
         lines.push(vec![
@@ -52,7 +52,7 @@ pub fn list(
             clock(left),
             range(plan.expected.paper),
             view.range(headline).map_or(String::new(), range),
-            books.path(table, recipe).display().to_string(),
+            results.path(table, recipe).display().to_string(),
         ]);
     }
     let header = ["table", "rows", "runs done", "left", "paper", "ours", "ledger"].map(str::to_owned);
@@ -64,17 +64,23 @@ pub fn list(
 }
 
 /// `--dry-run`: the runs that would be made, in order.
-pub fn dry_run(plans: &Plans, folders: &Folders, books: &Books, pace: &Pace, jobs: &[Job]) -> Result<()> {
+pub fn dry_run(
+    plans: &TablePlans,
+    folders: &Folders,
+    results: &ResultsFolder,
+    pace: &Pace,
+    jobs: &[Job],
+) -> Result<()> {
     let mut total = 0.0;
     for job in jobs {
-        let state = folders.state(job, &books.records)?;
+        let state = folders.state(job, &results.records)?;
         let left = pace.left(plans, &job.experiment, state);
         total += left;
         let what = match state {
-            State::Done => continue,
-            State::Evaluate => "evaluate",
-            State::Resume => "resume  ",
-            State::Train => "train   ",
+            Remaining::Done => continue,
+            Remaining::Evaluate => "evaluate",
+            Remaining::Resume => "resume  ",
+            Remaining::Train => "train   ",
         };
         say!("{what}  {:>8}  {}", clock(left), job.name)?;
     }

@@ -7,8 +7,8 @@ use polystep_core::collision::estimate;
 use polystep_study::ledger::{Ledger, header};
 use polystep_study::tables::{Recipe, Row, Table, View, ViewCell, ViewRow};
 
-use super::books::Books;
-use crate::args::{ThreadArgs, space_error};
+use super::results_folder::ResultsFolder;
+use crate::args::ThreadArgs;
 use crate::failure::Result;
 use crate::interrupt;
 use crate::output::note;
@@ -29,32 +29,33 @@ fn field<'l>(ledger: &Ledger, line: &'l [String], name: &str) -> Option<&'l str>
 }
 
 /// How many of the rows the ledger has.
-pub fn done(books: &Books, table: &Table, rows: &[&Row]) -> Result<usize> {
-    let ledger = books.ledger(table, Recipe::Fast)?;
+pub fn done(results: &ResultsFolder, table: &Table, rows: &[&Row]) -> Result<usize> {
+    let ledger = results.ledger(table, Recipe::Fast)?;
     Ok(rows.iter().filter(|row| ledger.as_ref().is_some_and(|l| line(l, row).is_some())).count())
 }
 
 /// Estimates the rows that the ledger lacks, and writes it after each; stops at the deadline.
 pub fn make(
-    books: &Books,
+    results: &ResultsFolder,
     table: &Table,
     rows: &[&Row],
     draws: u64,
     threads: &ThreadArgs,
     deadline: Option<Instant>,
 ) -> Result<()> {
-    let pool = threads.pool()?;
-    let mut ledger = books.ledger(table, Recipe::Fast)?.unwrap_or(Ledger { header: header(table), lines: Vec::new() });
+    threads.start()?;
+    let mut ledger =
+        results.ledger(table, Recipe::Fast)?.unwrap_or(Ledger { header: header(table), lines: Vec::new() });
     for row in rows {
         interrupt::check()?;
         if line(&ledger, row).is_some() || deadline.is_some_and(|deadline| Instant::now() >= deadline) {
             continue;
         }
         let [config, vars] = ["config", "vars"].map(|key| row.text(key).unwrap_or_default());
-        let space = Space::named(config).map_err(|e| space_error(e, None))?;
+        let space = Space::named(config)?;
         let vars: usize = vars.parse().unwrap_or(1);
         let began = Instant::now();
-        let size = pool.install(|| estimate(&space, vars, SEED, draws, &|_| {})).map_err(|e| space_error(e, None))?;
+        let size = estimate(&space, vars, SEED, draws, &|_| {})?;
         let number = |v: Option<f64>| v.map_or(String::new(), |v| format!("{v:.0}"));
         let fields = ledger.header.iter().map(|name| match name.as_str() {
             "equation_size_estimate" => number(size.equations.estimate()),
@@ -73,7 +74,7 @@ pub fn make(
             table.rows.iter().position(|row| row.keys().map(|(_, v)| v).eq(l[..keys].iter().map(String::as_str)))
         };
         ledger.lines.sort_by_key(place);
-        books.write(table, Recipe::Fast, &ledger)?;
+        results.write(table, Recipe::Fast, &ledger)?;
         let variables = counted(vars, "variable");
         note(format_args!("{}: {config}, {variables}, in {:.0} s", table.name, began.elapsed().as_secs_f64()));
     }
@@ -81,8 +82,8 @@ pub fn make(
 }
 
 /// The table as people see it.
-pub fn view(books: &Books, table: &Table, rows: &[&Row]) -> Result<View> {
-    let ledger = books.ledger(table, Recipe::Fast)?;
+pub fn view(results: &ResultsFolder, table: &Table, rows: &[&Row]) -> Result<View> {
+    let ledger = results.ledger(table, Recipe::Fast)?;
     let row = |row: &&Row| {
         let line = ledger.as_ref().and_then(|l| Some((l, line(l, row)?)));
         let ours = |name: &str| line.and_then(|(ledger, line)| field(ledger, line, name)?.parse().ok());

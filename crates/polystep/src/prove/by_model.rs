@@ -16,9 +16,9 @@ use serde::Serialize;
 use crate::device::Device;
 use crate::failure::{Result, bad_input};
 use crate::prove::NOTHING_TO_PROVE;
+use crate::run_config::description;
 use crate::table::counted;
-use crate::train::description;
-use crate::trained::Trained;
+use crate::trained_model::TrainedModel;
 
 /// What to show beside the proof.
 pub struct Options {
@@ -60,12 +60,18 @@ struct NeuralProof {
 
 impl NeuralProof {
     fn json(&self) -> Result<String> {
-        Ok(serde_json::to_string(self).map_err(anyhow::Error::from)? + "\n")
+        Ok(serde_json::to_string(self)? + "\n")
     }
 }
 
 /// Has the model prove `start`; returns the text to print.
-pub fn prove(trained: &Trained, start: &State, device: Device, threads: usize, options: &Options) -> Result<String> {
+pub fn prove(
+    trained: &TrainedModel,
+    start: &State,
+    device: Device,
+    threads: usize,
+    options: &Options,
+) -> Result<String> {
     let task = trained.home();
     if task.setting == Setting::Arithmetic {
         return Err(bad_input("this model was trained on the arithmetic probe: it proves nothing"));
@@ -128,7 +134,7 @@ pub fn prove(trained: &Trained, start: &State, device: Device, threads: usize, o
 }
 
 /// Why the expression lies in none of the spaces that the model learned, if so; of several the nearest one's reason.
-fn outside(trained: &Trained, start: &State) -> Result<Option<String>> {
+fn outside(trained: &TrainedModel, start: &State) -> Result<Option<String>> {
     // Of two that fail the same question, the one whose number of variables is nearer.
     let near = |found: &fit::Misfit, task: &Task| (found.passed, Reverse(task.vars.abs_diff(start.vars())));
     let mut nearest: Option<(fit::Misfit, &Task)> = None;

@@ -6,21 +6,21 @@ use polystep_learn::decode::{Capacity, Lane, Stepper, TopTokens};
 use crate::progress::Progress;
 
 /// A stepper, and how many sources it has answered.
-pub struct Watched<'a> {
+pub struct ReportingStepper<'a> {
     stepper: &'a mut dyn Stepper,
     progress: Progress,
     /// Sources that it is answering now.
     begun: u64,
 }
 
-impl<'a> Watched<'a> {
+impl<'a> ReportingStepper<'a> {
     /// Watches `stepper` answer about `total` sources; `what` they are is a plural noun.
     pub fn new(stepper: &'a mut dyn Stepper, what: impl Into<String>, total: usize) -> Self {
-        Watched { stepper, progress: Progress::new(what, total as u64), begun: 0 }
+        ReportingStepper { stepper, progress: Progress::new(what, total as u64), begun: 0 }
     }
 }
 
-impl Stepper for Watched<'_> {
+impl Stepper for ReportingStepper<'_> {
     fn capacity(&self) -> Capacity {
         self.stepper.capacity()
     }

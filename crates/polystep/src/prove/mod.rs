@@ -4,6 +4,8 @@
 //! Everything else (records, LaTeX) is for programs and papers. Where no model writes as asked, the exact proof stands in,
 //! and a note says so.
 
+pub mod by_model;
+
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -16,13 +18,12 @@ use polystep_core::{
 };
 
 use crate::args::{ThreadArgs, WritingArgs};
-use crate::boxed;
+use crate::bundled;
 use crate::device::Device;
 use crate::failure::{Result, bad_input, bad_text};
-use crate::neural;
 use crate::output::{Output, note};
 use crate::table::counted;
-use crate::trained::Trained;
+use crate::trained_model::TrainedModel;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -73,7 +74,7 @@ pub struct Args {
 /// Proves one expression.
 pub fn run(args: Args) -> Result<()> {
     let Args { expression, writing, symbolic, json, latex, model, alternatives, device, threads } = args;
-    let trained = model.as_deref().map(Trained::open).transpose()?;
+    let trained = model.as_deref().map(TrainedModel::open).transpose()?;
     let style = trained.as_ref().map_or(writing.style(), |t| t.home().style);
     match writing.setting {
         Setting::Arithmetic => {
@@ -92,8 +93,8 @@ pub fn run(args: Args) -> Result<()> {
         trained => trained,
     };
     if let Some(trained) = trained {
-        let options = neural::Options { alternatives, json };
-        return print(&neural::prove(&trained, &start, device, threads.count(), &options)?);
+        let options = by_model::Options { alternatives, json };
+        return print(&by_model::prove(&trained, &start, device, threads.count(), &options)?);
     }
     let proof = Proof::of(&start, writing.granularity, style).map_err(bad_input)?;
     let text = if json {
@@ -107,9 +108,9 @@ pub fn run(args: Args) -> Result<()> {
 }
 
 /// The model in the box that fits; without one, a note says why the exact proof follows.
-fn from_the_box(start: &State, writing: &WritingArgs) -> Result<Option<Trained>> {
+fn from_the_box(start: &State, writing: &WritingArgs) -> Result<Option<TrainedModel>> {
     let note = |why: std::fmt::Arguments| note(format_args!("note: {why}; this is the exact proof"));
-    let Some(folder) = boxed::folder() else {
+    let Some(folder) = bundled::folder() else {
         note(format_args!("there is no folder models/ with trained models"));
         return Ok(None);
     };
@@ -117,8 +118,8 @@ fn from_the_box(start: &State, writing: &WritingArgs) -> Result<Option<Trained>>
     let asked = |t: &Task| {
         (t.setting, t.granularity, t.notation, t.style) == (*setting, *granularity, *notation, writing.style())
     };
-    match boxed::fitting(boxed::models(&folder)?, start, asked)? {
-        Some(model) => Trained::open(&model.folder).map(Some),
+    match bundled::fitting(bundled::models(&folder)?, start, asked)? {
+        Some(model) => TrainedModel::open(&model.folder).map(Some),
         None => {
             let folder = folder.display();
             note(format_args!("no model in {folder} writes {setting} {granularity} steps in {notation}"));
@@ -227,7 +228,7 @@ fn record(proof: &Proof, writing: &WritingArgs) -> Result<String> {
         end: print(proof.end()),
         steps: lines.iter().map(|line| StepRecord::new(line, notation)).collect(),
     };
-    Ok(serde_json::to_string(&record).map_err(anyhow::Error::from)? + "\n")
+    Ok(serde_json::to_string(&record)? + "\n")
 }
 
 fn in_latex(proof: &Proof, style: Style) -> String {

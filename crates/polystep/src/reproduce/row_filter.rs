@@ -7,15 +7,15 @@ use crate::failure::{Result, bad_input};
 
 /// Which rows of a table are wanted.
 #[derive(Clone, Debug, Default)]
-pub struct Rows {
+pub struct RowFilter {
     numbers: Vec<(usize, usize)>,
     keys: Vec<(String, String)>,
 }
 
-impl Rows {
+impl RowFilter {
     /// Reads the flag.
-    pub fn parse(text: &str) -> Result<Rows> {
-        let mut rows = Rows::default();
+    pub fn parse(text: &str) -> Result<RowFilter> {
+        let mut rows = RowFilter::default();
         for part in text.split(',').map(str::trim) {
             match part.split_once('=') {
                 Some((key, value)) => rows.keys.push((key.trim().into(), value.trim().into())),
@@ -57,7 +57,7 @@ mod tests {
 
     fn numbers(table: &str, rows: &str) -> Vec<usize> {
         let table = Table::named(table).unwrap();
-        Rows::parse(rows).unwrap().of(&table).unwrap().iter().map(|r| r.number).collect()
+        RowFilter::parse(rows).unwrap().of(&table).unwrap().iter().map(|r| r.number).collect()
     }
 
     #[test]
@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn what_is_no_row_is_refused() {
         let table = Table::named("colide").unwrap();
-        let refused = |rows: &str| Rows::parse(rows).and_then(|r| r.of(&table).map(|_| ())).is_err();
+        let refused = |rows: &str| RowFilter::parse(rows).and_then(|r| r.of(&table).map(|_| ())).is_err();
         assert!(refused("x") && refused("13") && refused("notation=prefix") && refused("config=huge") && refused(""));
         assert!(!refused("12"));
     }

@@ -11,7 +11,7 @@ use polystep_core::sets::FixedSet;
 use polystep_study::records::{Record, Records};
 use polystep_study::tables::{Experiment, TestSet, test_sets};
 
-use super::plan::Plans;
+use super::table_plan::TablePlans;
 use crate::failure::{Result, bad_input};
 
 /// A run that is asked for.
@@ -31,7 +31,7 @@ pub struct Job {
 
 impl Job {
     /// A run by its plan.
-    pub fn new(experiment: Experiment, plans: &Plans) -> Job {
+    pub fn new(experiment: Experiment, plans: &TablePlans) -> Job {
         Job {
             name: experiment.name(),
             overrides: plans.overrides(&experiment),
@@ -51,7 +51,7 @@ impl Job {
 
 /// What is to be done about a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum State {
+pub enum Remaining {
     /// Nothing: its record has all.
     Done,
     /// Its weights are there; some evaluation is not.
@@ -89,19 +89,19 @@ impl Folders {
     }
 
     /// What is to be done about a run.
-    pub fn state(&self, job: &Job, records: &Records) -> Result<State> {
+    pub fn state(&self, job: &Job, records: &Records) -> Result<Remaining> {
         if job.missing(records.get(&job.name)).is_empty() {
-            return Ok(State::Done);
+            return Ok(Remaining::Done);
         }
         let run = self.run(&job.name);
         if is_trained(&run) {
             Record::read(&run).map_err(bad_input)?;
-            return Ok(State::Evaluate);
+            return Ok(Remaining::Evaluate);
         }
         Ok(match () {
-            () if run.join("config.toml").exists() => State::Resume,
-            () if self.weights(&job.name).is_some() => State::Evaluate,
-            () => State::Train,
+            () if run.join("config.toml").exists() => Remaining::Resume,
+            () if self.weights(&job.name).is_some() => Remaining::Evaluate,
+            () => Remaining::Train,
         })
     }
 

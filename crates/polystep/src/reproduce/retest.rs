@@ -1,7 +1,7 @@
 //! `--eval-only`: models whose weights are here are tested again on this device, and set beside their records.
 //!
 //! A row is answered by its own model, from `runs/` or the box; else by a boxed model that has learned the row's space among
-//! others. What is measured again is greedy proofs, which decide a row; the numbers stay outside the books, which hold what the
+//! others. What is measured again is greedy proofs, which decide a row; the numbers stay outside the results, which hold what the
 //! record's own device said.
 
 use std::collections::BTreeMap;
@@ -15,8 +15,8 @@ use polystep_study::paper::Keys;
 use polystep_study::records::{Record, Records};
 use polystep_study::tables::{Experiment, Need, TestSet};
 
-use super::runs::Folders;
-use super::work::{Board, Made, Workshop};
+use super::job::Folders;
+use super::job_runner::{Board, JobRunner, Made};
 use crate::failure::{Failure, Result, bad_input};
 use crate::output::note;
 use crate::table::grid;
@@ -91,9 +91,9 @@ fn boxed(folders: &Folders) -> Result<Vec<(String, Record)>> {
     Ok(records.iter().map(|(name, record)| (name.to_owned(), record.clone())).collect())
 }
 
-impl Workshop<'_> {
+impl JobRunner<'_> {
     /// Makes the tests, or as many as there is time for; a model that cannot be tested is an error.
-    pub fn again(&self, tests: &[Test], records: &Records) -> Result<Vec<Answer>> {
+    pub fn retest(&self, tests: &[Test], records: &Records) -> Result<Vec<Answer>> {
         let board = Board::new();
         let mut answers = Vec::new();
         for test in tests {

@@ -1,6 +1,8 @@
 //! `polystep check`: counts by verdict for proofs, step examples and predictions, and the first failures explained. A wrong
 //! proof is a failure (exit 1); a wrong prediction is a result.
 
+pub mod inspect;
+
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};
 
@@ -9,11 +11,12 @@ use polystep_core::{Granularity, PredictionRecord, ProofRecord, Setting, StepKin
 use rayon::prelude::*;
 use serde::Serialize;
 
+use crate::args::start_threads;
 use crate::failure::{Failure, Result, bad_input};
 use crate::generate::StepExample;
-use crate::inspect::{self, Finding, Findings};
 use crate::say;
 use crate::table::table;
+use inspect::{Finding, Findings};
 
 /// Lines judged at once.
 const BLOCK: usize = 4096;
@@ -83,6 +86,7 @@ pub fn run(args: Args) -> Result<()> {
         "-" => Box::new(std::io::stdin()),
         path => Box::new(std::fs::File::open(path).map_err(|e| bad_input(format!("cannot read {path}: {e}")))?),
     };
+    start_threads(0)?;
     let mut tally = Tally::default();
     let mut lines = BufReader::new(reader).lines();
     let mut first = 1;
@@ -208,7 +212,7 @@ impl Tally {
                 let by_verdict = Verdict::ALL.iter().map(|v| (v.name(), counts[*v as usize])).collect();
                 self.report.steps.insert(kind.to_string(), by_verdict);
             }
-            return say!("{}", serde_json::to_string(&self.report).map_err(anyhow::Error::from)?);
+            return say!("{}", serde_json::to_string(&self.report)?);
         }
         let Report { proofs, wrong_proofs, step_examples, predictions, any_beam_exact, .. } = self.report;
         let mut total = Counts::default();

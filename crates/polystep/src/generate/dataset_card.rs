@@ -5,7 +5,7 @@ use polystep_core::arithmetic::{self, Drill};
 use polystep_core::space::{KEYS, Retry, Variables};
 use polystep_core::{Setting, Task, TermOrder};
 
-use crate::parquet::Written;
+use crate::generate::parquet::Written;
 
 /// What one row is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -25,7 +25,7 @@ const PLANS: [(&str, &str); 17] = polystep_study::for_tables!(plans);
 /// A table's plan.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Plan {
+pub struct TablePlan {
     /// Which table.
     pub table: TableKeys,
     /// Keys of a run's TOML that its runs of recipe `fast` change.
@@ -110,15 +110,15 @@ pub struct Expected {
     pub paper: [f64; 2],
 }
 
-impl Plan {
+impl TablePlan {
     /// Polynomials per draw of a table of sizes.
     pub fn draws(&self) -> Result<u64> {
         let missing = || bad_input(format!("the plan of {} has no [sizes] draws", self.table.name));
         self.sizes.as_ref().map(|sizes| sizes.draws).ok_or_else(missing)
     }
 
-    fn parse(name: &str, text: &str) -> Result<Plan> {
-        let plan: Plan = toml::from_str(text).map_err(|e| {
+    fn parse(name: &str, text: &str) -> Result<TablePlan> {
+        let plan: TablePlan = toml::from_str(text).map_err(|e| {
             let span = e.span().unwrap_or(0..0);
             let line = text[..span.start.min(text.len())].matches('\n').count() + 1;
             bad_text(name, text, span, format!("{name}, line {line}: {}", e.message()), "here")
@@ -136,30 +136,30 @@ impl Plan {
 }
 
 /// All plans, in order, with their tables.
-pub struct Plans {
-    all: Vec<(Table, Plan)>,
+pub struct TablePlans {
+    all: Vec<(Table, TablePlan)>,
     /// Which plan makes a run, by the name that the run has with seed 1.
     owners: BTreeMap<String, usize>,
 }
 
-impl Plans {
+impl TablePlans {
     /// The repository's plans, one of them replaced by the file.
-    pub fn read(file: Option<&Path>) -> Result<Plans> {
+    pub fn read(file: Option<&Path>) -> Result<TablePlans> {
         let mut all = Vec::new();
         for (name, text) in PLANS {
-            all.push(Plan::parse(&format!("reproduce/{name}.toml"), text)?);
+            all.push(TablePlan::parse(&format!("reproduce/{name}.toml"), text)?);
         }
         if let Some(path) = file {
             let name = path.display().to_string();
             let text = std::fs::read_to_string(path).map_err(|e| bad_input(format!("cannot read {name}: {e}")))?;
-            let plan = Plan::parse(&name, &text)?;
+            let plan = TablePlan::parse(&name, &text)?;
             match all.iter_mut().find(|p| p.table.name == plan.table.name) {
                 Some(old) => *old = plan,
                 None => return Err(bad_input(format!("{name}: the paper has no table `{}`", plan.table.name))),
             }
         }
         all.sort_by_key(|plan| plan.table.order);
-        let all: Vec<(Table, Plan)> =
+        let all: Vec<(Table, TablePlan)> =
             all.into_iter().filter_map(|plan| Some((Table::named(&plan.table.name)?, plan))).collect();
         let mut owners = BTreeMap::new();
         for (i, (table, _)) in all.iter().enumerate().filter(|(_, (_, plan))| plan.cost.is_some()) {
@@ -169,16 +169,16 @@ impl Plans {
                 }
             }
         }
-        Ok(Plans { all, owners })
+        Ok(TablePlans { all, owners })
     }
 
     /// Tables and plans, in order.
-    pub fn iter(&self) -> impl Iterator<Item = (&Table, &Plan)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&Table, &TablePlan)> {
         self.all.iter().map(|(table, plan)| (table, plan))
     }
 
     /// A table with its plan.
-    pub fn named(&self, name: &str) -> Result<(&Table, &Plan)> {
+    pub fn named(&self, name: &str) -> Result<(&Table, &TablePlan)> {
         self.iter().find(|(table, _)| table.name == name).ok_or_else(|| {
             let names: Vec<&str> = self.iter().map(|(table, _)| table.name).collect();
             bad_input(format!("the paper has no table `{name}`; its tables are {}", names.join(", ")))
@@ -186,7 +186,7 @@ impl Plans {
     }
 
     /// The plan that makes a run, and its place in the order.
-    pub fn owner(&self, experiment: &Experiment) -> Option<(usize, &Plan)> {
+    pub fn owner(&self, experiment: &Experiment) -> Option<(usize, &TablePlan)> {
         let name = Experiment { seed: 1, ..experiment.clone() }.name();
         let &at = self.owners.get(&name)?;
         Some((at, &self.all[at].1))
@@ -238,8 +238,8 @@ mod tests {
     use super::*;
     use polystep_study::tables::{Kind, NAMES};
 
-    fn plans() -> Plans {
-        Plans::read(None).expect("the repository's plans are right")
+    fn plans() -> TablePlans {
+        TablePlans::read(None).expect("the repository's plans are right")
     }
 
     #[test]
@@ -314,7 +314,7 @@ mod tests {
         let read = |text: &str| {
             let file = tempfile::NamedTempFile::new().expect("a file");
             std::fs::write(file.path(), text).expect("written");
-            Plans::read(Some(file.path())).err().map(|e| format!("{e:?}")).unwrap_or_default()
+            TablePlans::read(Some(file.path())).err().map(|e| format!("{e:?}")).unwrap_or_default()
         };
         assert!(read("[table]\nname = \"var1coarse\"\norder = 1\n[costs]\n").contains("line 4: unknown field `costs`"));
         let cost =

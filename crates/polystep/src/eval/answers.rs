@@ -15,9 +15,9 @@ use polystep_study::{RecursiveRecord, Stop};
 use serde::Serialize;
 
 use super::Options;
+use crate::decode_progress::ReportingStepper;
 use crate::failure::{Failure, Result, bad_input};
 use crate::output::{Output, note};
-use crate::watched::Watched;
 
 /// Steps of the validation set that the best threshold of confidence is chosen on.
 const VALID_STEPS: usize = 1000;
@@ -92,7 +92,7 @@ fn recursive_record(recursion: Recursion, task: &Task) -> RecursiveRecord {
 fn write<T: Serialize>(path: &Path, records: impl IntoIterator<Item = T>) -> Result<()> {
     let mut out = Output::create(Some(path))?;
     for record in records {
-        serde_json::to_writer(&mut out, &record).map_err(anyhow::Error::from)?;
+        serde_json::to_writer(&mut out, &record)?;
         out.write_all(b"\n")?;
     }
     out.finish()
@@ -108,7 +108,7 @@ fn timed(
 ) -> Result<()> {
     let start = Instant::now();
     let set = format!("{}:{}", task.space.key, task.vars);
-    work(&mut Watched::new(stepper, format!("steps of {set}, {what}"), steps))?;
+    work(&mut ReportingStepper::new(stepper, format!("steps of {set}, {what}"), steps))?;
     note(format_args!("  {set}  {what:<10}{steps:>6} steps in {:.1} s", start.elapsed().as_secs_f64()));
     Ok(())
 }

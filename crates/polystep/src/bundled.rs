@@ -11,13 +11,12 @@ use polystep_learn::train::RunFolder;
 use polystep_study::Metrics;
 
 use crate::failure::{Result, bad_input};
-use crate::train::failure;
 
 /// Names the folder of the models.
 const VARIABLE: &str = "POLYSTEP_MODELS";
 
 /// A model that has not been read yet.
-pub struct Boxed {
+pub struct BundledModel {
     /// Its folder.
     pub folder: PathBuf,
     /// What it learned; the first is its own.
@@ -25,7 +24,7 @@ pub struct Boxed {
     metrics: Metrics,
 }
 
-impl Boxed {
+impl BundledModel {
     /// Full proofs on the test set of a task, in percent; 0 if that was not measured.
     pub fn accuracy(&self, task: &Task) -> f64 {
         let same = |e: &&polystep_study::Evaluation| e.config == task.space.key && e.vars as usize == task.vars;
@@ -63,7 +62,7 @@ fn holds_models(folder: &Path) -> bool {
 }
 
 /// Every model of a folder, by name; a damaged one is named.
-pub fn models(folder: &Path) -> Result<Vec<Boxed>> {
+pub fn models(folder: &Path) -> Result<Vec<BundledModel>> {
     let mut folders = Vec::new();
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();
@@ -75,20 +74,24 @@ pub fn models(folder: &Path) -> Result<Vec<Boxed>> {
     folders.into_iter().map(open).collect()
 }
 
-fn open(folder: PathBuf) -> Result<Boxed> {
-    let (_, config) = RunFolder::open(&folder).map_err(failure)?;
+fn open(folder: PathBuf) -> Result<BundledModel> {
+    let (_, config) = RunFolder::open(&folder)?;
     let tasks = config.tasks().map_err(bad_input)?;
     let path = folder.join("metrics.json");
     let damaged = |e: &dyn std::fmt::Display| bad_input(format!("{} cannot be read: {e}", path.display()));
     let text = std::fs::read_to_string(&path).map_err(|e| damaged(&e))?;
     let metrics = serde_json::from_str(&text).map_err(|e| damaged(&e))?;
-    Ok(Boxed { folder, tasks, metrics })
+    Ok(BundledModel { folder, tasks, metrics })
 }
 
 /// The model for an expression among those that write as asked: the best one at home, else (with no home) the one that
 /// learned most.
-pub fn fitting(models: Vec<Boxed>, start: &State, writes: impl Fn(&Task) -> bool) -> Result<Option<Boxed>> {
-    let mut best: Option<(Option<f64>, usize, Boxed)> = None;
+pub fn fitting(
+    models: Vec<BundledModel>,
+    start: &State,
+    writes: impl Fn(&Task) -> bool,
+) -> Result<Option<BundledModel>> {
+    let mut best: Option<(Option<f64>, usize, BundledModel)> = None;
     for model in models.into_iter().filter(|m| m.tasks.first().is_some_and(&writes)) {
         let (home, learned) = (model.at_home(start)?, model.tasks.len());
         let better = best.as_ref().is_none_or(|b| (home, learned) > (b.0, b.1));

@@ -12,7 +12,6 @@ use polystep_learn::weights::load_weights;
 
 use crate::device::Device;
 use crate::failure::{self, bad_input};
-use crate::train;
 
 /// Hypotheses that are extended at once: enough to fill the device.
 fn lanes(device: Device) -> usize {
@@ -33,7 +32,7 @@ fn as_many<T>(mut lanes: usize, make: impl Fn(usize) -> Result<T, EngineError>) 
 }
 
 /// A model with what it was trained on.
-pub struct Trained {
+pub struct TrainedModel {
     /// What it was set up with.
     pub config: RunConfig,
     /// What it was trained on; the first is its own, the others it learned beside it.
@@ -46,10 +45,10 @@ pub struct Trained {
     pub params: Vec<f32>,
 }
 
-impl Trained {
+impl TrainedModel {
     /// Reads config.toml and model.safetensors of a run's folder.
-    pub fn open(run: &Path) -> failure::Result<Trained> {
-        let (folder, config) = RunFolder::open(run).map_err(train::failure)?;
+    pub fn open(run: &Path) -> failure::Result<TrainedModel> {
+        let (folder, config) = RunFolder::open(run)?;
         if !folder.model().exists() {
             let run = run.display();
             let sentence = format!(
@@ -60,8 +59,8 @@ impl Trained {
         let tasks = config.tasks().map_err(bad_input)?;
         let model = config.model();
         let layout = Layout::new(&model);
-        let params = load_weights(&folder.model(), &layout).map_err(train::failure)?;
-        Ok(Trained { config, tasks, model, layout, params })
+        let params = load_weights(&folder.model(), &layout)?;
+        Ok(TrainedModel { config, tasks, model, layout, params })
     }
 
     /// The task that it is named after: how it writes steps is the same in all of them.

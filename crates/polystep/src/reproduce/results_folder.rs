@@ -1,4 +1,4 @@
-//! The books: records of runs and the ledgers made from them. Every file is whole or not there, and what cannot be read stops the
+//! The results: records of runs and the ledgers made from them. Every file is whole or not there, and what cannot be read stops the
 //! command before anything is written over it.
 
 use std::fs;
@@ -10,12 +10,12 @@ use polystep_study::ledger::Ledger;
 use polystep_study::records::Records;
 use polystep_study::tables::{Kind, Recipe, Table};
 
-use super::runs::Folders;
+use super::job::Folders;
 use crate::failure::{Result, bad_input};
 use crate::output::{Output, note};
 
 /// Records and ledgers of a results folder.
-pub struct Books {
+pub struct ResultsFolder {
     results: PathBuf,
     /// Where the records are.
     folder: PathBuf,
@@ -23,18 +23,18 @@ pub struct Books {
     pub records: Records,
 }
 
-impl Books {
-    /// Opens the books; everything that will be written over is read first.
-    pub fn open(folders: &Folders) -> Result<Books> {
+impl ResultsFolder {
+    /// Opens the results; everything that will be written over is read first.
+    pub fn open(folders: &Folders) -> Result<ResultsFolder> {
         let folder = folders.records();
         let records = Records::read(&folder).map_err(bad_input)?;
-        let books = Books { results: folders.results.clone(), folder, records };
+        let results = ResultsFolder { results: folders.results.clone(), folder, records };
         for table in Table::all() {
             for recipe in [Recipe::Fast, Recipe::Paper] {
-                books.ledger(&table, recipe)?;
+                results.ledger(&table, recipe)?;
             }
         }
-        Ok(books)
+        Ok(results)
     }
 
     /// Where the ledger of a table is. Sizes of spaces belong to no recipe.
@@ -57,7 +57,7 @@ impl Books {
     }
 
     /// Takes a run's folder into the records, after what other commands have entered meanwhile.
-    pub fn take(&mut self, name: &str, run: &Path) -> Result<()> {
+    pub fn add_run(&mut self, name: &str, run: &Path) -> Result<()> {
         self.records = Records::read(&self.folder).map_err(bad_input)?;
         let (record, files) = self.records.made_of(name, run).map_err(bad_input)?;
         for (path, text) in files {
@@ -69,7 +69,7 @@ impl Books {
 
     /// Writes the ledgers of the tables that the records fill, those that other commands have entered meanwhile included,
     /// where they have changed.
-    pub fn settle<'t>(&mut self, tables: impl IntoIterator<Item = &'t Table>, recipe: Recipe) -> Result<()> {
+    pub fn update_ledgers<'t>(&mut self, tables: impl IntoIterator<Item = &'t Table>, recipe: Recipe) -> Result<()> {
         self.records = Records::read(&self.folder).map_err(bad_input)?;
         for table in tables.into_iter().filter(|table| table.kind() != Kind::Sizes) {
             let ledger = Ledger::of(table, recipe, &self.records);
@@ -114,12 +114,12 @@ mod tests {
         let run = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results/runs/large_coeff-1-coarse-infix");
         let folders = Folders { runs: place.path().join("runs"), results, models: None };
         let table = Table::named("var1error").expect("a table");
-        let open = || Books::open(&folders).unwrap_or_else(|e| panic!("{e:?}"));
+        let open = || ResultsFolder::open(&folders).unwrap_or_else(|e| panic!("{e:?}"));
         let (mut ours, mut theirs) = (open(), open());
-        theirs.take("large_coeff-1-coarse-infix", &run).unwrap_or_else(|e| panic!("{e:?}"));
-        for books in [&mut theirs, &mut ours] {
-            books.settle([&table], Recipe::Fast).unwrap_or_else(|e| panic!("{e:?}"));
-            let ledger = books.ledger(&table, Recipe::Fast).unwrap_or_else(|e| panic!("{e:?}"));
+        theirs.add_run("large_coeff-1-coarse-infix", &run).unwrap_or_else(|e| panic!("{e:?}"));
+        for results in [&mut theirs, &mut ours] {
+            results.update_ledgers([&table], Recipe::Fast).unwrap_or_else(|e| panic!("{e:?}"));
+            let ledger = results.ledger(&table, Recipe::Fast).unwrap_or_else(|e| panic!("{e:?}"));
             assert_eq!(ledger.map(|ledger| ledger.lines.len()), Some(1));
         }
     }

@@ -1,12 +1,15 @@
 //! `polystep bench`: how fast the library is on this machine. `generate` samples, proves and tokenises step examples into
 //! memory, as training does, and counts them; nothing is written, so the figure is the library's and not the disk's.
 
+mod decode;
+mod train;
+
 use clap::{Args as ClapArgs, Subcommand};
 use polystep_core::Task;
 use polystep_core::bench::{self, Throughput};
 use serde::Serialize;
 
-use crate::args::{SpaceArgs, ThreadArgs, WritingArgs, space_error};
+use crate::args::{SpaceArgs, ThreadArgs, WritingArgs};
 use crate::failure::Result;
 use crate::say;
 use crate::table::{counted, table};
@@ -23,9 +26,9 @@ enum What {
     /// Step examples sampled, proved and tokenised per second, on one thread and on all
     Generate(GenerateArgs),
     /// Training steps per second, on fixed shapes and on real data
-    Train(crate::bench_train::Args),
+    Train(train::Args),
     /// Sequences decoded per second, greedy and with beams
-    Decode(crate::bench_decode::Args),
+    Decode(decode::Args),
 }
 
 const EXAMPLES: &str = "\
@@ -95,8 +98,8 @@ struct Report {
 pub fn run(args: Args) -> Result<()> {
     match args.what {
         What::Generate(args) => generate(args),
-        What::Train(args) => crate::bench_train::run(args),
-        What::Decode(args) => crate::bench_decode::run(args),
+        What::Train(args) => train::run(args),
+        What::Decode(args) => decode::run(args),
     }
 }
 
@@ -116,7 +119,7 @@ fn generate(args: GenerateArgs) -> Result<()> {
     for threads in counts {
         let mut best: Option<Run> = None;
         for _ in 0..args.repeat.max(1) {
-            let run = bench::generate(&task, args.seed, args.proofs, threads).map_err(|e| space_error(e, None))?;
+            let run = bench::generate(&task, args.seed, args.proofs, threads)?;
             let run = Run::new(threads, run);
             if best.is_none_or(|b| run.steps_per_s > b.steps_per_s) {
                 best = Some(run);
@@ -134,7 +137,7 @@ fn generate(args: GenerateArgs) -> Result<()> {
         seed: args.seed,
         runs,
     };
-    if args.json { say!("{}", serde_json::to_string(&report).map_err(anyhow::Error::from)?) } else { print(&report) }
+    if args.json { say!("{}", serde_json::to_string(&report)?) } else { print(&report) }
 }
 
 fn print(report: &Report) -> Result<()> {

@@ -20,7 +20,7 @@ use crate::device::Device;
 use crate::failure::{Result, bad_input};
 use crate::say;
 use crate::table::table;
-use crate::trained::Trained;
+use crate::trained_model::TrainedModel;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -143,7 +143,7 @@ pub fn run(args: Args) -> Result<()> {
     }
     let (name, model, layout, params) = match &args.model {
         Some(run) => {
-            let Trained { model, layout, params, .. } = Trained::open(run)?;
+            let TrainedModel { model, layout, params, .. } = TrainedModel::open(run)?;
             (run.display().to_string(), model, layout, params)
         }
         None => {
@@ -176,7 +176,7 @@ pub fn run(args: Args) -> Result<()> {
         lanes: args.lanes,
         lines,
     };
-    if args.json { say!("{}", serde_json::to_string(&report).map_err(anyhow::Error::from)?) } else { print(&report) }
+    if args.json { say!("{}", serde_json::to_string(&report)?) } else { print(&report) }
 }
 
 impl Args {

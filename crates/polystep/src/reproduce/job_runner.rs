@@ -19,11 +19,11 @@ use polystep_study::paper::lookup;
 use polystep_study::records::Record;
 use polystep_study::tables::{Recipe, Table, TestSet};
 
-use super::books::Books;
+use super::job::{Folders, Job, Remaining};
 use super::pace::Pace;
-use super::plan::Plans;
-use super::runs::{Folders, Job, State};
+use super::results_folder::ResultsFolder;
 use super::search::Search;
+use super::table_plan::TablePlans;
 use crate::device::Device;
 use crate::failure::{Failure, Result};
 use crate::interrupt;
@@ -39,9 +39,9 @@ const WORTHWHILE: f64 = 30.0;
 const SAVING: Duration = Duration::from_secs(5);
 
 /// What runs are made with.
-pub struct Workshop<'a> {
+pub struct JobRunner<'a> {
     /// The plans.
-    pub plans: &'a Plans,
+    pub plans: &'a TablePlans,
     /// Where runs live.
     pub folders: &'a Folders,
     /// How long runs take.
@@ -81,17 +81,17 @@ pub enum Made {
     Failed(String),
 }
 
-impl Workshop<'_> {
-    /// Does all jobs, or as many as there is time for. Books are kept after each.
-    pub fn work(&self, jobs: Vec<Job>, books: &mut Books) -> Result<Summary> {
+impl JobRunner<'_> {
+    /// Does all jobs, or as many as there is time for. ResultsFolder are kept after each.
+    pub fn work(&self, jobs: Vec<Job>, results: &mut ResultsFolder) -> Result<Summary> {
         let queue = Mutex::new(VecDeque::from(jobs));
-        let books = Mutex::new(books);
+        let results = Mutex::new(results);
         let summary = Mutex::new(Summary::default());
         let board = Board::new();
         let worker = || -> Result<()> {
             loop {
                 let Some(job) = lock(&queue).pop_front() else { return Ok(()) };
-                let made = self.make(&job, &books, &board).inspect_err(|_| lock(&queue).clear())?;
+                let made = self.make(&job, &results, &board).inspect_err(|_| lock(&queue).clear())?;
                 let mut summary = lock(&summary);
                 match made {
                     Made::Finished => summary.finished += 1,
@@ -113,12 +113,12 @@ impl Workshop<'_> {
         Ok(summary.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Trains and evaluates one run, and enters it into the books.
-    fn make(&self, job: &Job, books: &Mutex<&mut Books>, board: &Board) -> Result<Made> {
-        let state = self.folders.state(job, &lock(books).records)?;
+    /// Trains and evaluates one run, and enters it into the results.
+    fn make(&self, job: &Job, results: &Mutex<&mut ResultsFolder>, board: &Board) -> Result<Made> {
+        let state = self.folders.state(job, &lock(results).records)?;
         let evaluation = self.pace.evaluation(self.plans, &job.experiment);
         let left = self.pace.left(self.plans, &job.experiment, state);
-        let training = matches!(state, State::Resume | State::Train);
+        let training = matches!(state, Remaining::Resume | Remaining::Train);
         if training && !self.train || !self.has_time(left.min(evaluation + WORTHWHILE)) {
             return Ok(Made::Left);
         }
@@ -133,25 +133,25 @@ impl Workshop<'_> {
         }
         self.folders.unbox(&job.name)?;
         let run = self.folders.run(&job.name);
-        for (sets, beam) in self.unevaluated(job, books)? {
+        for (sets, beam) in self.unevaluated(job, results)? {
             let command = self.eval_command(&run, &sets, beam, job.proofs);
             if let ControlFlow::Break(made) = self.child(&job.name, &command, &run.join("eval.log"), board)? {
                 return Ok(made);
             }
         }
-        let mut books = lock(books);
-        books.take(&job.name, &run)?;
-        books.settle(&Table::all(), job.experiment.recipe)?;
-        if let Some(record) = books.records.get(&job.name) {
+        let mut results = lock(results);
+        results.add_run(&job.name, &run)?;
+        results.update_ledgers(&Table::all(), job.experiment.recipe)?;
+        if let Some(record) = results.records.get(&job.name) {
             board.say(&format!("{}: {}", job.name, headline(job, record)));
         }
         Ok(Made::Finished)
     }
 
     /// Trains a run, or goes on with it; a tuned one may be searched first.
-    fn train(&self, job: &Job, state: State, left: f64, board: &Board) -> Result<ControlFlow<Made>> {
+    fn train(&self, job: &Job, state: Remaining, left: f64, board: &Board) -> Result<ControlFlow<Made>> {
         let mut overrides = job.overrides.clone();
-        if self.search && state == State::Train && job.experiment.keys.setting == "tuned" {
+        if self.search && state == Remaining::Train && job.experiment.keys.setting == "tuned" {
             let search = Search::new(job, self.folders)?;
             let [file, out] = [&search.write()?, &search.folder].map(|path| path.display().to_string());
             board.say(&format!("{}: its hyper-parameters are searched in {out}", job.name));
@@ -167,17 +167,17 @@ impl Workshop<'_> {
         }
         let run = self.folders.run(&job.name);
         fs::create_dir_all(&run).with_context(|| format!("cannot make {}", run.display()))?;
-        let verb = if state == State::Resume { "goes on" } else { "begins" };
+        let verb = if state == Remaining::Resume { "goes on" } else { "begins" };
         let log = run.join("train.log");
         board.say(&format!("{}: training {verb}, about {}; see {}", job.name, self.pace.about(left), log.display()));
         self.child(&job.name, &self.train_command(job, &overrides, state), &log, board)
     }
 
     /// Sets that neither the run's folder nor its record has, those with beam search apart.
-    fn unevaluated(&self, job: &Job, books: &Mutex<&mut Books>) -> Result<Vec<(Vec<TestSet>, bool)>> {
+    fn unevaluated(&self, job: &Job, results: &Mutex<&mut ResultsFolder>) -> Result<Vec<(Vec<TestSet>, bool)>> {
         let run = self.folders.run(&job.name);
         let mut known = Record::read(&run).map_err(crate::failure::bad_input)?;
-        if let (Some(known), Some(old)) = (&mut known, lock(books).records.get(&job.name)) {
+        if let (Some(known), Some(old)) = (&mut known, lock(results).records.get(&job.name)) {
             known.merge(old);
         }
         let missing = job.missing(known.as_ref());
@@ -185,11 +185,11 @@ impl Workshop<'_> {
         Ok([(beam, true), (greedy, false)].into_iter().filter(|(sets, _)| !sets.is_empty()).collect())
     }
 
-    fn train_command(&self, job: &Job, overrides: &[(String, String)], state: State) -> Vec<String> {
+    fn train_command(&self, job: &Job, overrides: &[(String, String)], state: Remaining) -> Vec<String> {
         let mut args: Vec<String> = vec!["train".into(), "--until-stdin-closes".into()];
         args.extend(["--out".into(), self.folders.run(&job.name).display().to_string()]);
         match state {
-            State::Resume => args.push("--resume".into()),
+            Remaining::Resume => args.push("--resume".into()),
             _ => args.extend(overrides.iter().flat_map(|(key, value)| ["--set".into(), format!("{key}={value}")])),
         }
         self.with_device(args)

@@ -1,6 +1,9 @@
 //! `polystep generate`: proofs, or single step examples, as JSONL or Parquet. Work is cut into blocks; each block is made by all
 //! threads and written in the order of its indices, so that the number of threads never shows in the data.
 
+mod dataset_card;
+mod parquet;
+
 use std::io::Write;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -13,13 +16,13 @@ use polystep_core::{Guard, Polynomials, ProofRecord, Purpose, Sampler, Setting, 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::args::{Named, SpaceArgs, ThreadArgs, WritingArgs, space_error};
-use crate::card::{Card, Contents};
+use crate::args::{Named, SpaceArgs, ThreadArgs, WritingArgs};
 use crate::failure::{Result, bad_input};
 use crate::interrupt;
 use crate::output::Output;
-use crate::parquet::{Shards, proof_batch, step_batch};
 use crate::progress::Progress;
+use dataset_card::{Card, Contents};
+use parquet::{Shards, proof_batch, step_batch};
 
 /// Proofs per block: enough to keep the threads busy, few enough to stop quickly.
 const BLOCK: u64 = 4096;
@@ -139,11 +142,11 @@ pub fn run(args: Args) -> Result<()> {
         style: writing.style(),
     };
     let generator = Generator::new(task, seed, purpose, &args.threads)?;
-    interrupt::listen();
+    interrupt::listen()?;
     match (args.format, args.out) {
         (Format::Jsonl, out) => {
             let mut out = Output::create(out.as_deref())?;
-            generator.blocks(amount, |rows| Ok(out.write_all(&jsonl(&generator, rows)?)?))?;
+            generator.blocks(amount, |rows| Ok(out.write_all(&jsonl(&rows)?)?))?;
             let is_file = matches!(out, Output::File(..));
             out.finish()?;
             if is_file {
@@ -180,23 +183,19 @@ enum Rows {
 /// Everything that stays the same from block to block.
 struct Generator {
     task: Task,
-    pool: rayon::ThreadPool,
     samplers: Vec<Mutex<Sampler>>,
     guard: Option<Guard>,
 }
 
 impl Generator {
     fn new(task: Task, seed: u64, purpose: Purpose, threads: &ThreadArgs) -> Result<Self> {
-        let pool = threads.pool()?;
-        let sampler = || Sampler::new(&task, seed, purpose).map(Mutex::new);
-        let samplers = (0..pool.current_num_threads())
-            .map(|_| sampler())
-            .collect::<std::result::Result<_, _>>()
-            .map_err(|e| space_error(e, None))?;
+        threads.start()?;
+        let sampler = |_| Sampler::new(&task, seed, purpose).map(Mutex::new);
+        let samplers = (0..threads.count()).map(sampler).collect::<std::result::Result<_, _>>()?;
         let polynomials = task.setting != Setting::Arithmetic;
-        let guard = match (purpose == Purpose::Train).then(|| pool.install(Guard::standard)) {
+        let guard = match (purpose == Purpose::Train).then(Guard::standard) {
             Some(mut guard) if polynomials && !Guard::is_standard(&task.space, task.vars) => {
-                guard.extend(&task.space, task.vars).map_err(|e| space_error(e, None))?;
+                guard.extend(&task.space, task.vars)?;
                 Some(guard)
             }
             guard => guard,
@@ -204,7 +203,7 @@ impl Generator {
         if let (Some(guard), true) = (&guard, polynomials) {
             refuse_if_all_guarded(&task, seed, purpose, guard)?;
         }
-        Ok(Generator { task, pool, samplers, guard })
+        Ok(Generator { task, samplers, guard })
     }
 
     /// Calls `write` with one block of rows after the other.
@@ -238,10 +237,8 @@ impl Generator {
             .step_by(CHUNK as usize)
             .map(|start| start..(start + CHUNK).min(indices.end))
             .collect();
-        self.pool.install(|| {
-            let made: Vec<Vec<ProofRecord>> = chunks.into_par_iter().map(|chunk| self.chunk(chunk)).collect();
-            made.into_iter().flatten().collect()
-        })
+        let made: Vec<Vec<ProofRecord>> = chunks.into_par_iter().map(|chunk| self.chunk(chunk)).collect();
+        made.into_iter().flatten().collect()
     }
 
     /// Says how much the guard has refused: it shifts the training data away from the smallest polynomials.
@@ -274,7 +271,7 @@ impl Generator {
 /// A space so small that its fixed sets hold all of it leaves nothing to train on: drawing again would never end.
 fn refuse_if_all_guarded(task: &Task, seed: u64, purpose: Purpose, guard: &Guard) -> Result<()> {
     let polynomials = Polynomials::new(&task.space, task.vars, task.style, seed, purpose);
-    let mut polynomials = polynomials.map_err(|e| space_error(e, None))?;
+    let mut polynomials = polynomials?;
     let mut free = |index| {
         polynomials.draw(index);
         !guard.contains(polynomials.endpoint_fingerprint())
@@ -315,7 +312,7 @@ fn steps_of(proofs: Vec<ProofRecord>, most: u64) -> Vec<StepExample> {
 }
 
 /// A block as lines of JSON, made by all threads.
-fn jsonl(generator: &Generator, rows: Rows) -> Result<Vec<u8>> {
+fn jsonl(rows: &Rows) -> Result<Vec<u8>> {
     fn lines<T: Serialize>(rows: &[T]) -> anyhow::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         for row in rows {
@@ -324,9 +321,9 @@ fn jsonl(generator: &Generator, rows: Rows) -> Result<Vec<u8>> {
         }
         Ok(bytes)
     }
-    let parts: Vec<Vec<u8>> = generator.pool.install(|| match &rows {
+    let parts: Vec<Vec<u8>> = match rows {
         Rows::Proofs(proofs) => proofs.par_chunks(CHUNK as usize).map(lines).collect::<anyhow::Result<_>>(),
         Rows::Steps(steps) => steps.par_chunks(CHUNK as usize).map(lines).collect(),
-    })?;
+    }?;
     Ok(parts.concat())
 }

@@ -5,13 +5,13 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
+use ::parquet::arrow::ArrowWriter;
+use ::parquet::basic::{Compression, ZstdLevel};
+use ::parquet::file::properties::WriterProperties;
 use anyhow::Context;
 use arrow_array::builder::{ListBuilder, StringBuilder, StructBuilder, UInt32Builder, UInt64Builder};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Fields, Schema};
-use parquet::arrow::ArrowWriter;
-use parquet::basic::{Compression, ZstdLevel};
-use parquet::file::properties::WriterProperties;
 use polystep_core::record::ProofRecord;
 
 use crate::failure::Result;

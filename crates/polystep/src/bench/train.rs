@@ -16,8 +16,8 @@ use serde::Serialize;
 use crate::args::ThreadArgs;
 use crate::device::{Device, data_threads, peak};
 use crate::failure::{Result, bad_input};
+use crate::run_config::assignments;
 use crate::table::{counted, table};
-use crate::train::{assignments, failure};
 use crate::{interrupt, say};
 
 const EXAMPLES: &str = "\
@@ -116,7 +116,8 @@ struct Report {
 
 /// Measures.
 pub fn run(args: Args) -> Result<()> {
-    interrupt::listen();
+    interrupt::listen()?;
+    args.threads.start()?;
     let device = if args.only.as_deref() == Some("feed") { Device::Cpu } else { args.device.resolve() };
     let mut report = Report {
         bench: "train",
@@ -151,7 +152,7 @@ pub fn run(args: Args) -> Result<()> {
     for line in &mut report.lines {
         line.peak_share = report.peak_tflops.map(|peak| line.tflops / peak);
     }
-    if args.json { say!("{}", serde_json::to_string(&report).map_err(anyhow::Error::from)?) } else { print(&report) }
+    if args.json { say!("{}", serde_json::to_string(&report)?) } else { print(&report) }
 }
 
 impl Args {
@@ -190,7 +191,7 @@ impl Args {
     }
 
     fn real(&self, config: RunConfig, device: Device, name: &mut String, parameters: &mut usize) -> Result<Line> {
-        let plan = Plan::new(config).map_err(failure)?;
+        let plan = Plan::new(config)?;
         let mut programs = plan.programs();
         programs.truncate(1);
         let mut executor = device.executor(programs, plan.limits, self.threads.count())?;
@@ -198,25 +199,23 @@ impl Args {
         (*name, *parameters) = (executor.device(), plan.layout.parameters());
         let threads = data_threads(device, self.threads.count());
         let mut feed =
-            Background::start(plan.source.as_ref(), plan.limits, Position::default(), Counts::default(), threads)
-                .map_err(failure)?;
+            Background::start(plan.source.as_ref(), plan.limits, Position::default(), Counts::default(), threads)?;
         let batch = plan.config.train.batch;
-        self.measure("real", executor.as_mut(), batch, &mut || Ok(feed.next().map_err(failure)?.clone()))
+        self.measure("real", executor.as_mut(), batch, &mut || Ok(feed.next()?.clone()))
     }
 
     /// Batches alone, made by `--threads` threads.
     fn feed(&self, config: RunConfig) -> Result<Line> {
-        let plan = Plan::new(config).map_err(failure)?;
+        let plan = Plan::new(config)?;
         let start = (Position::default(), Counts::default());
-        let mut feed = Background::start(plan.source.as_ref(), plan.limits, start.0, start.1, self.threads.count())
-            .map_err(failure)?;
+        let mut feed = Background::start(plan.source.as_ref(), plan.limits, start.0, start.1, self.threads.count())?;
         // A short warm-up, then long enough for blocks to come and go.
         let mut line = Line { kind: "feed", batch: plan.config.train.batch, ..Line::default() };
         let (mut examples, mut tokens) = (0, 0);
         let mut began = None;
         let limit = self.seconds * self.rounds as f64;
         loop {
-            let batch = feed.next().map_err(failure)?;
+            let batch = feed.next()?;
             let Some(began) = began else {
                 began = Some(Instant::now());
                 continue;

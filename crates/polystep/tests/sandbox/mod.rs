@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
-pub struct Bench {
+pub struct Sandbox {
     pub folder: tempfile::TempDir,
 }
 
-impl Bench {
+impl Sandbox {
     pub fn new() -> Self {
-        Bench { folder: tempfile::tempdir().unwrap() }
+        Sandbox { folder: tempfile::tempdir().unwrap() }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
