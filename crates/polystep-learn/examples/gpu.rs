@@ -8,9 +8,9 @@ use polystep_engine::cpu::Cpu;
 use polystep_engine::cuda::Cuda;
 use polystep_engine::{Batch, Executor, Limits, NormOrder, Program, Scalars, optest};
 use polystep_learn::config::RunConfig;
-use polystep_learn::feed::{Background, Counts, Feed, Position};
-use polystep_learn::model::{Layout, ModelConfig, Optimiser, Size, initial_params, training_program};
-use polystep_learn::train::Plan;
+use polystep_learn::feed::{BatchQueue, Counts, Feed, Position};
+use polystep_learn::model::{ModelConfig, Optimiser, ParamLayout, Size, initial_params, training_program};
+use polystep_learn::train::RunSetup;
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
@@ -51,7 +51,7 @@ fn scalars(step: u64) -> Scalars {
 }
 
 fn trainer(config: &ModelConfig, adam: bool) -> (Program, Vec<f32>) {
-    let layout = Layout::new(config);
+    let layout = ParamLayout::new(config);
     (training_program(config, &layout, adam.then_some(ADAM)).program, initial_params(config, &layout, 1))
 }
 
@@ -108,7 +108,7 @@ fn model(args: &[String]) -> Outcome {
         let diff: Vec<f32> = a.iter().zip(b).map(|(x, y)| x - y).collect();
         let relative = (dot(&diff, &diff) / dot(a, a)).sqrt();
         println!("model {norm:?}: losses {} {}; gradients differ by {relative:.4}", all[0].0[0].loss, all[1].0[0].loss);
-        let layout = Layout::new(&config);
+        let layout = ParamLayout::new(&config);
         for named in layout.names() {
             let range = named.offset..named.offset + named.len();
             let (x, d) = (&a[range.clone()], &diff[range]);
@@ -194,10 +194,10 @@ fn real(args: &[String]) -> Outcome {
     let overrides = [("train.recipe", "\"fast\""), ("data.config", "\"large_coeff\""), ("data.vars", "1")];
     let mut overrides: Vec<(String, String)> = overrides.map(|(k, v)| (k.into(), v.into())).to_vec();
     overrides.push(("train.batch".into(), size.to_string()));
-    let plan = Plan::new(RunConfig::from_toml("", &overrides)?)?;
-    let mut feed = Background::start(plan.source.as_ref(), plan.limits, Position::default(), Counts::default(), 8)?;
-    let mut gpu = Cuda::new(plan.programs().into_iter().take(1).collect(), plan.limits)?;
-    gpu.set_params(&initial_params(&plan.model, &plan.layout, 1))?;
+    let setup = RunSetup::new(RunConfig::from_toml("", &overrides)?)?;
+    let mut feed = BatchQueue::start(setup.source.as_ref(), setup.limits, Position::default(), Counts::default(), 8)?;
+    let mut gpu = Cuda::new(setup.programs().into_iter().take(1).collect(), setup.limits)?;
+    gpu.set_params(&initial_params(&setup.model, &setup.layout, 1))?;
     let mut step = 0;
     for seconds in [2.0, 1.5, 1.5, 1.5] {
         let (begin, first) = (Instant::now(), step);

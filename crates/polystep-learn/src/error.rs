@@ -1,11 +1,10 @@
 //! What can go wrong in a run, each as one sentence that says what to do.
 
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use polystep_engine::EngineError;
-
-use crate::config::ConfigError;
 
 /// An error of configuration, training or a run's files.
 #[derive(Debug, thiserror::Error)]
@@ -69,4 +68,44 @@ impl LearnError {
     pub(crate) fn file(what: &'static str, path: &Path, source: io::Error) -> Self {
         LearnError::File { what, path: path.to_path_buf(), source }
     }
+}
+
+/// What a person wrote wrongly.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct ConfigError {
+    /// One sentence.
+    pub message: String,
+    /// The place in the TOML, in bytes, if there is one.
+    pub span: Option<Range<usize>>,
+}
+
+impl ConfigError {
+    /// A sentence without a place.
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        ConfigError { message: message.into(), span: None }
+    }
+
+    /// A sentence about a place of the text, which begins with its line.
+    pub(crate) fn at(text: &str, span: Range<usize>, message: impl std::fmt::Display) -> Self {
+        let line = text[..span.start.min(text.len())].matches('\n').count() + 1;
+        ConfigError { message: format!("line {line}: {message}"), span: Some(span) }
+    }
+
+    /// What TOML says of the text.
+    pub(crate) fn of_toml(text: &str, error: &toml::de::Error) -> Self {
+        match error.span() {
+            Some(span) => ConfigError::at(text, span, one_line(error.message())),
+            None => ConfigError::new(one_line(error.message())),
+        }
+    }
+}
+
+/// What serde says, in one line and without the names of Rust's types.
+pub(crate) fn one_line(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let whole = "a whole number, at least 0";
+    let words = [("usize", whole), ("u64", whole), ("u32", whole), ("f64", "a number"), ("bool", "true or false")];
+    let named = words.iter().find_map(|(name, word)| Some((line.strip_suffix(name)?, word)));
+    named.map_or_else(|| line.clone(), |(before, word)| format!("{before}{word}"))
 }

@@ -14,14 +14,14 @@ use serde_json::{Value, json};
 
 use crate::LearnError;
 use crate::files::write_whole;
-use crate::model::{Layout, ModelConfig};
+use crate::model::{ModelConfig, ParamLayout};
 use crate::weights::{WeightType, save_weights};
 
 /// Writes the folder; `card` becomes README.md. config.json comes last: with it the folder holds a model.
 pub fn write_folder(
     folder: &Path,
     config: &ModelConfig,
-    layout: &Layout,
+    layout: &ParamLayout,
     params: &[f32],
     notation: Notation,
     card: &str,
@@ -123,7 +123,7 @@ mod tests {
     fn the_folder_is_whole_or_holds_no_model() {
         let config =
             ModelConfig { d: 64, layers: 1, heads: 4, ffn: 128, max_positions: 32, ..ModelConfig::of_size(Size::S) };
-        let layout = Layout::new(&config);
+        let layout = ParamLayout::new(&config);
         let params = initial_params(&config, &layout, 3);
         let parent = tempfile::tempdir().unwrap();
         let folder = parent.path().join("a/model");

@@ -3,7 +3,6 @@
 //! `config` (a run's TOML) → `feed` (batches) → `model` (programs) → `train` (the loop) → `checkpoint`, `weights`, `log`.
 //! Nothing here computes a tensor: the programs run on an executor of `polystep-engine`, on the CPU or on CUDA.
 
-pub mod checkpoint;
 pub mod config;
 pub mod curriculum;
 pub mod decode;
@@ -18,7 +17,7 @@ mod tensors;
 pub mod train;
 pub mod weights;
 
-pub use error::LearnError;
+pub use error::{ConfigError, LearnError};
 
 /// The commit this was built from, or `unknown`.
 pub const COMMIT: &str = match option_env!("POLYSTEP_COMMIT") {

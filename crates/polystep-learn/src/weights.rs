@@ -6,7 +6,7 @@ use half::bf16;
 use safetensors::tensor::TensorView;
 
 use crate::LearnError;
-use crate::model::{Layout, NamedParam};
+use crate::model::{NamedParam, ParamLayout};
 use crate::tensors::{Metadata, Tensor, TensorFile, floats, save};
 
 /// How weights are written.
@@ -20,7 +20,7 @@ pub enum WeightType {
 }
 
 /// Writes the weights of a model, or nothing.
-pub fn save_weights(path: &Path, layout: &Layout, flat: &[f32], dtype: WeightType) -> Result<(), LearnError> {
+pub fn save_weights(path: &Path, layout: &ParamLayout, flat: &[f32], dtype: WeightType) -> Result<(), LearnError> {
     let metadata = Metadata::from([("format".into(), "pt".into())]);
     let values = layout.names().iter().map(|n| &flat[n.offset..][..n.len()]);
     match dtype {
@@ -48,7 +48,7 @@ pub fn save_weights(path: &Path, layout: &Layout, flat: &[f32], dtype: WeightTyp
 
 /// Reads the weights of a model into its flat buffer. Tensors that the model does not have are refused, but for
 /// `final_logits_bias`, which Hugging Face writes: ours is zero, so it must be.
-pub fn load_weights(path: &Path, layout: &Layout) -> Result<Vec<f32>, LearnError> {
+pub fn load_weights(path: &Path, layout: &ParamLayout) -> Result<Vec<f32>, LearnError> {
     let file = TensorFile::read(path, false)?;
     let tensors = file.tensors();
     let mismatch = |why: String| LearnError::Mismatch { path: path.to_path_buf(), why };
@@ -88,10 +88,10 @@ mod tests {
     use super::*;
     use crate::model::{ModelConfig, Size, initial_params};
 
-    fn tiny(layers: usize) -> (ModelConfig, Layout) {
+    fn tiny(layers: usize) -> (ModelConfig, ParamLayout) {
         let config =
             ModelConfig { d: 64, heads: 4, ffn: 128, layers, max_positions: 32, ..ModelConfig::of_size(Size::S) };
-        let layout = Layout::new(&config);
+        let layout = ParamLayout::new(&config);
         (config, layout)
     }
 

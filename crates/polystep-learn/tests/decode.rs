@@ -4,7 +4,7 @@ use polystep_core::token::{BOS, EOS};
 use polystep_engine::cpu::Cpu;
 use polystep_engine::{Activation, Batch, Executor, Limits, NormOrder, Scalars};
 use polystep_learn::decode::{BeamOptions, EngineStepper, Hypothesis, beam_search, greedy};
-use polystep_learn::model::{Layout, ModelConfig, evaluation_program, initial_params};
+use polystep_learn::model::{ModelConfig, ParamLayout, evaluation_program, initial_params};
 
 fn config(norm: NormOrder) -> ModelConfig {
     ModelConfig {
@@ -49,7 +49,7 @@ fn teacher_forced(cpu: &mut Cpu, logits: polystep_engine::Slot, source: &[u8], a
 
 fn agrees(norm: NormOrder) {
     let config = config(norm);
-    let layout = Layout::new(&config);
+    let layout = ParamLayout::new(&config);
     let params = initial_params(&config, &layout, 5);
     let whole = evaluation_program(&config, &layout);
     let limits = Limits { sequences: 1, src_tokens: 64, tgt_tokens: 64 };
@@ -71,7 +71,7 @@ fn agrees(norm: NormOrder) {
     }
 
     let wide = beam_search(&mut stepper, &sources, BeamOptions { beam: 6 }).unwrap_err().to_string();
-    assert!(wide.contains("7 best tokens per lane, more than the 6"), "{wide}");
+    assert!(wide.contains("7 best tokens per hypothesis, more than the 6"), "{wide}");
     let beams = beam_search(&mut stepper, &sources, BeamOptions::default()).unwrap();
     assert!(beams.iter().map(|b| b.headline.len()).sum::<usize>() > 20, "too few beams to test anything");
     for (source, result) in sources.iter().zip(&beams) {

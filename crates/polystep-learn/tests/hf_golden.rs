@@ -3,7 +3,7 @@
 
 use polystep_engine::cpu::Cpu;
 use polystep_engine::{Activation, Batch, Executor, Limits, NormOrder, Scalars};
-use polystep_learn::model::{Layout, ModelConfig, Optimiser, evaluation_program, training_program};
+use polystep_learn::model::{ModelConfig, Optimiser, ParamLayout, evaluation_program, training_program};
 use safetensors::SafeTensors;
 
 const SOURCES: [&[i32]; 3] = [&[4, 17, 30, 9, 22, 2], &[5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 2], &[63, 2]];
@@ -70,7 +70,7 @@ fn close(what: &str, ours: &[f32], golden: &[f32]) {
 fn reproduces(norm: NormOrder, file: &[u8]) {
     let golden = SafeTensors::deserialize(file).unwrap();
     let config = config(norm);
-    let layout = Layout::new(&config);
+    let layout = ParamLayout::new(&config);
     let adam = Optimiser { beta1: 0.9, beta2: 0.98, eps: 1e-8, weight_decay: 0.0, clip: 1.0 };
     let evaluation = evaluation_program(&config, &layout);
     let programs = vec![

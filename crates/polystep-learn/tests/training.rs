@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use polystep_engine::cpu::Cpu;
 use polystep_learn::LearnError;
-use polystep_learn::checkpoint::{Checkpoint, Checkpoints};
+
 use polystep_learn::config::RunConfig;
+use polystep_learn::feed::{EvalSet, EvalStep};
 use polystep_learn::log::{Event, Line, Observer, TrainLine, read_metrics};
-use polystep_learn::train::{EvalSet, EvalStep, Outcome, Plan, RunFolder, TestReport, Trainer};
+use polystep_learn::train::{Checkpoint, Checkpoints, RunFolder, RunSetup, SessionEnd, TestReport, Trainer};
 use polystep_learn::weights::load_weights;
 
 const TINY: &str = r#"
@@ -30,44 +31,49 @@ valid_proofs = 10
 log_every = 4
 "#;
 
-fn plan(overrides: &[(&str, &str)]) -> Plan {
+fn setup(overrides: &[(&str, &str)]) -> RunSetup {
     let set: Vec<_> = overrides.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
-    Plan::new(RunConfig::from_toml(TINY, &set).unwrap()).unwrap()
+    RunSetup::new(RunConfig::from_toml(TINY, &set).unwrap()).unwrap()
 }
 
 /// Runs or continues a run in `folder`.
-fn train(plan: &Plan, folder: &Path, observer: &mut dyn Observer, stop: &AtomicBool) -> Result<Outcome, LearnError> {
+fn train(
+    setup: &RunSetup,
+    folder: &Path,
+    observer: &mut dyn Observer,
+    stop: &AtomicBool,
+) -> Result<SessionEnd, LearnError> {
     let folder = match RunFolder::resume(folder) {
         Ok((folder, _)) => folder,
-        Err(_) => RunFolder::create(folder, &plan.config)?,
+        Err(_) => RunFolder::create(folder, &setup.config)?,
     };
-    let mut cpu = Cpu::new(plan.programs(), plan.limits, 1)?;
-    Trainer::new(plan, &folder, &mut cpu, observer, 2)?.run(stop)
+    let mut cpu = Cpu::new(setup.programs(), setup.limits, 1)?;
+    Trainer::new(setup, &folder, &mut cpu, observer, 2)?.run(stop)
 }
 
-fn finish(plan: &Plan, folder: &Path) -> TestReport {
-    match train(plan, folder, &mut (), &AtomicBool::new(false)).unwrap() {
-        Outcome::Finished(report) => *report,
-        Outcome::Stopped { step } => panic!("stopped at {step}"),
+fn finish(setup: &RunSetup, folder: &Path) -> TestReport {
+    match train(setup, folder, &mut (), &AtomicBool::new(false)).unwrap() {
+        SessionEnd::Finished(report) => *report,
+        SessionEnd::Stopped { step } => panic!("stopped at {step}"),
     }
 }
 
 /// Runs until the checkpoint of this step is saved, then drops everything.
-fn stop_at(plan: &Plan, folder: &Path, step: u64) {
+fn stop_at(setup: &RunSetup, folder: &Path, step: u64) {
     let stop = AtomicBool::new(false);
     let mut observer = |event: &Event<'_>| {
         if matches!(event, Event::Saved { step: s, .. } if *s == step) {
             stop.store(true, Ordering::SeqCst);
         }
     };
-    match train(plan, folder, &mut observer, &stop).unwrap() {
-        Outcome::Stopped { step: s } => assert_eq!(s, step),
-        Outcome::Finished(_) => panic!("finished before step {step}"),
+    match train(setup, folder, &mut observer, &stop).unwrap() {
+        SessionEnd::Stopped { step: s } => assert_eq!(s, step),
+        SessionEnd::Finished(_) => panic!("finished before step {step}"),
     }
 }
 
-fn checkpoint(plan: &Plan, folder: &Path) -> Checkpoint {
-    Checkpoints::open(folder).unwrap().newest(plan.layout.len()).unwrap().unwrap()
+fn checkpoint(setup: &RunSetup, folder: &Path) -> Checkpoint {
+    Checkpoints::open(folder).unwrap().newest(setup.layout.len()).unwrap().unwrap()
 }
 
 /// All but the clock.
@@ -88,9 +94,9 @@ fn a_resumed_run_repeats_an_unbroken_one_bit_for_bit() {
     let folders = tempfile::tempdir().unwrap();
     let [whole, broken] = ["whole", "broken"].map(|n| folders.path().join(n));
     // Early stopping's weights are part of it: `select` makes the best ones travel through checkpoints too.
-    let plan = plan(&[("train.checkpoint_steps", "5"), ("train.select", "best")]);
-    let unbroken = finish(&plan, &whole);
-    stop_at(&plan, &broken, 15);
+    let setup = setup(&[("train.checkpoint_steps", "5"), ("train.select", "best")]);
+    let unbroken = finish(&setup, &whole);
+    stop_at(&setup, &broken, 15);
     // What a killed run had logged after its checkpoint is cut off.
     std::fs::write(broken.join("metrics.jsonl"), {
         let mut text = std::fs::read_to_string(broken.join("metrics.jsonl")).unwrap();
@@ -112,17 +118,17 @@ fn a_resumed_run_repeats_an_unbroken_one_bit_for_bit() {
     // As are the best weights that it had found by then: these need not be those that are found again.
     let checkpoints = Checkpoints::open(&broken).unwrap();
     std::fs::write(checkpoints.best_path(20), b"of a future that is undone").unwrap();
-    let resumed = finish(&plan, &broken);
-    let [mut a, mut b] = [checkpoint(&plan, &whole), checkpoint(&plan, &broken)];
+    let resumed = finish(&setup, &broken);
+    let [mut a, mut b] = [checkpoint(&setup, &whole), checkpoint(&setup, &broken)];
     assert_eq!((a.state.step, a.state.examples), (30, 240));
     a.state.seconds = 0.0;
     b.state.seconds = 0.0;
     assert_eq!(a, b);
-    load_weights(&checkpoints.best_path(b.state.best.unwrap().step), &plan.layout).unwrap();
+    load_weights(&checkpoints.best_path(b.state.best.unwrap().step), &setup.layout).unwrap();
     assert_eq!(timeless(&whole), timeless(&broken));
     assert_eq!(
-        load_weights(&whole.join("model.safetensors"), &plan.layout).unwrap(),
-        load_weights(&broken.join("model.safetensors"), &plan.layout).unwrap()
+        load_weights(&whole.join("model.safetensors"), &setup.layout).unwrap(),
+        load_weights(&broken.join("model.safetensors"), &setup.layout).unwrap()
     );
     assert!(unbroken.test.is_some());
     assert_eq!((unbroken.test, unbroken.valid), (resumed.test, resumed.valid));
@@ -132,19 +138,19 @@ fn a_resumed_run_repeats_an_unbroken_one_bit_for_bit() {
 #[test]
 fn a_curriculum_goes_on_in_the_middle_of_a_round() {
     let folders = tempfile::tempdir().unwrap();
-    let plan = plan(&[("curriculum.name", "C"), ("curriculum.n_batches", "4"), ("train.checkpoint_steps", "1")]);
+    let setup = setup(&[("curriculum.name", "C"), ("curriculum.n_batches", "4"), ("train.checkpoint_steps", "1")]);
     let whole = folders.path().join("whole");
-    let unbroken = finish(&plan, &whole);
-    let mut a = checkpoint(&plan, &whole);
+    let unbroken = finish(&setup, &whole);
+    let mut a = checkpoint(&setup, &whole);
     a.state.seconds = 0.0;
     let course = a.state.course.as_ref().unwrap();
     assert_eq!((a.state.step, course.round, course.used, course.examined), (30, 7, 16, 28));
     assert_eq!(course.seen.iter().sum::<u64>(), 240);
     for stop in [14, 16] {
         let broken = folders.path().join(format!("broken at {stop}"));
-        stop_at(&plan, &broken, stop);
-        let resumed = finish(&plan, &broken);
-        let mut b = checkpoint(&plan, &broken);
+        stop_at(&setup, &broken, stop);
+        let resumed = finish(&setup, &broken);
+        let mut b = checkpoint(&setup, &broken);
         b.state.seconds = 0.0;
         assert_eq!(a, b);
         assert_eq!(timeless(&whole), timeless(&broken));
@@ -166,20 +172,20 @@ fn a_curriculum_goes_on_in_the_middle_of_a_round() {
 fn a_checkpoint_of_another_curriculum_is_refused() {
     let folders = tempfile::tempdir().unwrap();
     let path = folders.path().join("run");
-    finish(&plan(&[("train.steps", "2"), ("curriculum.name", "C")]), &path);
-    let error = train(&plan(&[("curriculum.name", "C2")]), &path, &mut (), &AtomicBool::new(false)).unwrap_err();
+    finish(&setup(&[("train.steps", "2"), ("curriculum.name", "C")]), &path);
+    let error = train(&setup(&[("curriculum.name", "C2")]), &path, &mut (), &AtomicBool::new(false)).unwrap_err();
     assert!(error.to_string().contains("belongs to another run: it was trained by another curriculum"), "{error}");
 }
 
 #[test]
 fn the_number_of_threads_changes_nothing() {
     let folders = tempfile::tempdir().unwrap();
-    let plan = plan(&[("train.steps", "6")]);
+    let setup = setup(&[("train.steps", "6")]);
     let run = |name: &str, threads: usize| {
-        let folder = RunFolder::create(&folders.path().join(name), &plan.config).unwrap();
-        let mut cpu = Cpu::new(plan.programs(), plan.limits, threads).unwrap();
-        Trainer::new(&plan, &folder, &mut cpu, &mut (), threads).unwrap().run(&AtomicBool::new(false)).unwrap();
-        checkpoint(&plan, folder.path()).params
+        let folder = RunFolder::create(&folders.path().join(name), &setup.config).unwrap();
+        let mut cpu = Cpu::new(setup.programs(), setup.limits, threads).unwrap();
+        Trainer::new(&setup, &folder, &mut cpu, &mut (), threads).unwrap().run(&AtomicBool::new(false)).unwrap();
+        checkpoint(&setup, folder.path()).params
     };
     assert_eq!(run("one", 1), run("three", 3));
 }
@@ -197,8 +203,8 @@ const GOLDEN: [f64; 20] = [
 fn the_golden_loss_curve() {
     let folders = tempfile::tempdir().unwrap();
     let path = folders.path().join("run");
-    let plan = plan(&[("train.steps", "20"), ("train.log_every", "1"), ("model.dropout", "0")]);
-    finish(&plan, &path);
+    let setup = setup(&[("train.steps", "20"), ("train.log_every", "1"), ("model.dropout", "0")]);
+    finish(&setup, &path);
     let losses: Vec<f64> = timeless(&path)
         .into_iter()
         .filter_map(|line| if let Line::Train(line) = line { Some(line.loss) } else { None })
@@ -210,14 +216,14 @@ fn the_golden_loss_curve() {
 #[test]
 fn a_tiny_model_learns() {
     let folders = tempfile::tempdir().unwrap();
-    let plan = plan(&[
+    let setup = setup(&[
         ("train.steps", "200"),
         ("train.log_every", "20"),
         ("train.batch", "16"),
         ("model.dropout", "0"),
         ("train.lr", "3e-3"),
     ]);
-    let report = finish(&plan, &folders.path().join("run"));
+    let report = finish(&setup, &folders.path().join("run"));
     let losses: Vec<f64> = timeless(&folders.path().join("run"))
         .into_iter()
         .filter_map(|line| if let Line::Train(line) = line { Some(line.loss) } else { None })
@@ -234,15 +240,15 @@ fn a_tiny_model_learns() {
 fn a_finished_run_leaves_its_files_and_is_not_resumed() {
     let folders = tempfile::tempdir().unwrap();
     let path = folders.path().join("run");
-    let plan = plan(&[("train.steps", "4")]);
-    finish(&plan, &path);
+    let setup = setup(&[("train.steps", "4")]);
+    finish(&setup, &path);
     let mut names: Vec<_> = path.read_dir().unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
     assert!(names[2].starts_with("events.out.tfevents."), "{names:?}");
     names.remove(2);
     assert_eq!(names, ["checkpoints", "config.toml", "metrics.json", "metrics.jsonl", "model.safetensors"]);
     let (folder, config) = RunFolder::open(&path).unwrap();
-    assert_eq!(config, plan.config);
+    assert_eq!(config, setup.config);
     assert!(folder.check_unfinished().unwrap_err().to_string().contains("is finished (see metrics.json)"));
     assert!(RunFolder::create(&path, &config).unwrap_err().to_string().contains("holds a run already"));
     assert!(RunFolder::open(folders.path()).unwrap_err().to_string().contains("holds no run"));
@@ -251,11 +257,11 @@ fn a_finished_run_leaves_its_files_and_is_not_resumed() {
 #[test]
 fn a_run_without_test_ends_like_any_other_but_for_the_test() {
     let folders = tempfile::tempdir().unwrap();
-    let tested = plan(&[("train.steps", "4")]);
-    let untested = Plan::without_test(tested.config.clone()).unwrap();
-    let [with, without] = [(&tested, "with"), (&untested, "without")].map(|(plan, name)| {
+    let tested = setup(&[("train.steps", "4")]);
+    let untested = RunSetup::without_test(tested.config.clone()).unwrap();
+    let [with, without] = [(&tested, "with"), (&untested, "without")].map(|(setup, name)| {
         let path = folders.path().join(name);
-        let report = finish(plan, &path);
+        let report = finish(setup, &path);
         let metrics = std::fs::read_to_string(path.join("metrics.json")).unwrap();
         assert_eq!(serde_json::from_str::<TestReport>(&metrics).unwrap(), report);
         assert_eq!(metrics.contains("\"test\""), report.test.is_some());
@@ -270,9 +276,10 @@ fn a_loss_that_is_not_a_number_stops_the_run_and_keeps_the_last_good_checkpoint(
     let folders = tempfile::tempdir().unwrap();
     let path = folders.path().join("run");
     // The first steps are harmless, then the rate explodes.
-    let good = plan(&[("train.checkpoint_steps", "5"), ("train.lr", "1e-3")]);
+    let good = setup(&[("train.checkpoint_steps", "5"), ("train.lr", "1e-3")]);
     stop_at(&good, &path, 5);
-    let bad = plan(&[("train.lr", "1e38"), ("train.warmup", "0"), ("train.schedule", "constant"), ("train.clip", "0")]);
+    let bad =
+        setup(&[("train.lr", "1e38"), ("train.warmup", "0"), ("train.schedule", "constant"), ("train.clip", "0")]);
     let error = train(&bad, &path, &mut (), &AtomicBool::new(false)).unwrap_err();
     let LearnError::NonFinite { step, kept, .. } = &error else { panic!("{error}") };
     assert!(*step > 5 && kept.contains("step-000000005.safetensors"), "{error}");
@@ -287,10 +294,10 @@ fn the_best_weights_survive_a_loss_that_is_not_a_number() {
     for (valid_every, wanted) in [("40", "the loss"), ("8", "the validation loss")] {
         let folders = tempfile::tempdir().unwrap();
         let path = folders.path().join("run");
-        let good = plan(&[("train.checkpoint_steps", "5"), ("train.valid_every", "0")]);
+        let good = setup(&[("train.checkpoint_steps", "5"), ("train.valid_every", "0")]);
         stop_at(&good, &path, 5);
         // It begins with a validation, and its first step ruins the weights.
-        let bad = plan(&[
+        let bad = setup(&[
             ("train.lr", "1e38"),
             ("train.warmup", "0"),
             ("train.clip", "0"),
@@ -313,18 +320,18 @@ fn a_run_that_begins_anew_forgets_the_best_weights_of_another() {
     let folders = tempfile::tempdir().unwrap();
     let path = folders.path().join("run");
     // A rate of about nothing: the first validation stays the best.
-    let plan = plan(&[
+    let setup = setup(&[
         ("train.lr", "1e-12"),
         ("train.select", "best"),
         ("train.valid_every", "40"),
         ("train.checkpoint_steps", "25"),
     ]);
-    drop(RunFolder::create(&path, &plan.config).unwrap());
+    drop(RunFolder::create(&path, &setup.config).unwrap());
     let stale = Checkpoints::open(&path).unwrap().best_path(20);
     std::fs::write(&stale, "of another").unwrap();
-    stop_at(&plan, &path, 25);
+    stop_at(&setup, &path, 25);
     assert!(!stale.exists());
-    assert_eq!(finish(&plan, &path).steps, 30);
+    assert_eq!(finish(&setup, &path).steps, 30);
 }
 
 /// Who finds weights takes the run for a finished one.
@@ -332,9 +339,9 @@ fn a_run_that_begins_anew_forgets_the_best_weights_of_another() {
 fn a_run_that_dies_in_its_test_has_no_weights_yet() {
     let folders = tempfile::tempdir().unwrap();
     let path = folders.path().join("run");
-    let whole = plan(&[("train.steps", "2")]);
+    let whole = setup(&[("train.steps", "2")]);
     let nowhere = EvalStep { proof: 7, kind: "facstep".into(), src: vec![4], tgt: vec![4] };
-    let deadly = Plan { test: Some(EvalSet::new(vec![nowhere], 1)), ..plan(&[("train.steps", "2")]) };
+    let deadly = RunSetup { test: Some(EvalSet::new(vec![nowhere], 1)), ..setup(&[("train.steps", "2")]) };
     std::thread::scope(|scope| scope.spawn(|| finish(&deadly, &path)).join().unwrap_err());
     assert!(!path.join("model.safetensors").exists());
     assert_eq!(finish(&whole, &path).steps, 2);
@@ -344,14 +351,14 @@ fn a_run_that_dies_in_its_test_has_no_weights_yet() {
 fn early_stopping_counts_examples_since_the_best() {
     let folders = tempfile::tempdir().unwrap();
     // A rate of about nothing: the second validation cannot beat the first.
-    let plan = plan(&[("train.lr", "1e-12"), ("train.patience", "200"), ("train.steps", "1000")]);
+    let setup = setup(&[("train.lr", "1e-12"), ("train.patience", "200"), ("train.steps", "1000")]);
     let path = folders.path().join("run");
-    let report = finish(&plan, &path);
+    let report = finish(&setup, &path);
     assert_eq!(report.ended, "no new best on the validation set");
     assert_eq!((report.valid.unwrap().examples, report.examples), (104, 304));
     // Killed after its last checkpoint and before its report: it ends where it had ended.
     std::fs::remove_file(path.join("metrics.json")).unwrap();
-    let again = finish(&plan, &path);
+    let again = finish(&setup, &path);
     assert_eq!((again.ended, again.steps, again.test), (report.ended, report.steps, report.test));
 }
 
@@ -359,9 +366,9 @@ fn early_stopping_counts_examples_since_the_best() {
 fn a_checkpoint_of_another_model_is_refused() {
     let folders = tempfile::tempdir().unwrap();
     let path = folders.path().join("run");
-    finish(&plan(&[("train.steps", "2")]), &path);
-    let error = train(&plan(&[("model.layers", "2")]), &path, &mut (), &AtomicBool::new(false)).unwrap_err();
+    finish(&setup(&[("train.steps", "2")]), &path);
+    let error = train(&setup(&[("model.layers", "2")]), &path, &mut (), &AtomicBool::new(false)).unwrap_err();
     assert!(error.to_string().contains("belongs to another run: its model has"), "{error}");
-    let error = train(&plan(&[("data.seed", "5")]), &path, &mut (), &AtomicBool::new(false)).unwrap_err();
+    let error = train(&setup(&[("data.seed", "5")]), &path, &mut (), &AtomicBool::new(false)).unwrap_err();
     assert!(error.to_string().contains("its seed is 1, not 5"), "{error}");
 }

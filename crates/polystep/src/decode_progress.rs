@@ -1,7 +1,7 @@
 //! A model that is watched while it decodes: minutes on a CPU, which must not be silent.
 
 use polystep_engine::EngineError;
-use polystep_learn::decode::{Capacity, Lane, Stepper, TopTokens};
+use polystep_learn::decode::{Capacity, OpenHypothesis, Stepper, TopTokens};
 
 use crate::progress::Progress;
 
@@ -35,7 +35,13 @@ impl Stepper for ReportingStepper<'_> {
         self.stepper.begin(sources)
     }
 
-    fn step(&mut self, position: usize, lanes: &[Lane], k: usize, out: &mut TopTokens) -> Result<(), EngineError> {
-        self.stepper.step(position, lanes, k, out)
+    fn step(
+        &mut self,
+        position: usize,
+        open: &[OpenHypothesis],
+        k: usize,
+        out: &mut TopTokens,
+    ) -> Result<(), EngineError> {
+        self.stepper.step(position, open, k, out)
     }
 }

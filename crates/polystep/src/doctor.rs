@@ -9,9 +9,9 @@ use polystep_engine::cuda::{Cuda, Info};
 use polystep_engine::optest::{self, Case};
 use polystep_engine::{EngineError, Executor, Limits, Program, Scalars, StepResult};
 use polystep_learn::config::RunConfig;
-use polystep_learn::feed::{Background, Counts, Feed, Position};
+use polystep_learn::feed::{BatchQueue, Counts, Feed, Position};
 use polystep_learn::model::initial_params;
-use polystep_learn::train::{Plan, Spent, TRAINING, learning_rate};
+use polystep_learn::train::{RunSetup, Spent, TRAINING, learning_rate};
 use serde::Serialize;
 
 use crate::args::ThreadArgs;
@@ -187,15 +187,15 @@ impl Doctor {
     /// A short training on both devices, and one of 200 steps twice.
     fn trainings(&mut self, cuda: bool) -> Result<()> {
         let config = RunConfig::from_toml(TRAINING_CONFIG, &[]).map_err(crate::failure::bad_input)?;
-        let plan = Plan::new(config)?;
-        let mut cpu = self.cpu(plan.programs(), plan.limits)?;
-        let (on_cpu, _) = train(cpu.as_mut(), &plan, SHORT)?;
+        let setup = RunSetup::new(config)?;
+        let mut cpu = self.cpu(setup.programs(), setup.limits)?;
+        let (on_cpu, _) = train(cpu.as_mut(), &setup, SHORT)?;
         let (first, last) = (on_cpu[0].loss, on_cpu[on_cpu.len() - 1].loss);
         let said = format!("the loss falls from {first:.3} to {last:.3} in {SHORT} steps");
         self.note("training on the CPU", last < first, said, None)?;
         if cuda {
-            let mut device = Cuda::new(plan.programs(), plan.limits)?;
-            let (on_cuda, _) = train(&mut device, &plan, SHORT)?;
+            let mut device = Cuda::new(setup.programs(), setup.limits)?;
+            let (on_cuda, _) = train(&mut device, &setup, SHORT)?;
             let pairs = on_cpu.iter().zip(&on_cuda);
             let error = pairs.map(|(a, b)| f64::from((a.loss - b.loss).abs() / a.loss.abs())).fold(0.0, f64::max);
             let said = format!("losses of {SHORT} steps within {:.2} % of the CPU's", 100.0 * error);
@@ -206,18 +206,18 @@ impl Doctor {
             let lines = on_cpu.iter().enumerate();
             self.losses = lines.map(|(i, a)| Losses { step: i + 1, cpu: a.loss, cuda: None }).collect();
         }
-        self.twice(&plan, cuda)
+        self.twice(&setup, cuda)
     }
 
-    fn twice(&mut self, plan: &Plan, cuda: bool) -> Result<()> {
+    fn twice(&mut self, setup: &RunSetup, cuda: bool) -> Result<()> {
         let steps = if cuda { TWICE } else { SHORT };
         let mut runs = Vec::new();
         for _ in 0..2 {
             let mut device: Box<dyn Executor> = match cuda {
-                true => Box::new(Cuda::new(plan.programs(), plan.limits)?),
-                false => self.cpu(plan.programs(), plan.limits)?,
+                true => Box::new(Cuda::new(setup.programs(), setup.limits)?),
+                false => self.cpu(setup.programs(), setup.limits)?,
             };
-            runs.push(train(device.as_mut(), plan, steps)?);
+            runs.push(train(device.as_mut(), setup, steps)?);
         }
         let bits = |(results, params): &(Vec<StepResult>, Vec<f32>)| {
             let losses = results.iter().flat_map(|r| [r.loss.to_bits(), r.grad_norm.to_bits()]);
@@ -251,14 +251,14 @@ steps = 200
 ";
 
 /// Some steps from the first weights on; results and the weights after them.
-fn train(executor: &mut dyn Executor, plan: &Plan, steps: u64) -> Result<(Vec<StepResult>, Vec<f32>)> {
-    executor.set_params(&initial_params(&plan.model, &plan.layout, plan.seed()))?;
-    let zeros = vec![0.0; plan.layout.len()];
+fn train(executor: &mut dyn Executor, setup: &RunSetup, steps: u64) -> Result<(Vec<StepResult>, Vec<f32>)> {
+    executor.set_params(&initial_params(&setup.model, &setup.layout, setup.seed()))?;
+    let zeros = vec![0.0; setup.layout.len()];
     executor.set_moments(&zeros, &zeros)?;
-    let mut feed = Background::start(plan.source.as_ref(), plan.limits, Position::default(), Counts::default(), 1)?;
+    let mut feed = BatchQueue::start(setup.source.as_ref(), setup.limits, Position::default(), Counts::default(), 1)?;
     let mut examples = 0;
     for step in 0..steps {
-        let lr = learning_rate(&plan.config.train, Spent { steps: step, examples, seconds: 0.0 }) as f32;
+        let lr = learning_rate(&setup.config.train, Spent { steps: step, examples, seconds: 0.0 }) as f32;
         let batch = feed.next()?;
         examples += batch.src.sequences() as u64;
         executor.run(TRAINING, batch, &Scalars { lr, step: step + 1, seed: step })?;

@@ -9,7 +9,7 @@ use anyhow::Context;
 use clap::Args as ClapArgs;
 use polystep_core::{Granularity, Notation, Purpose, Sampler, Setting, Space, StepKind, Task, TermOrder, Verdict};
 use polystep_learn::config::RunConfig;
-use polystep_learn::train::{Outcome, Plan, RunFolder, Trainer};
+use polystep_learn::train::{RunFolder, RunSetup, SessionEnd, Trainer};
 use polystep_study::report;
 
 use crate::args::{Named, ThreadArgs, WritingArgs, positive_minutes};
@@ -165,15 +165,15 @@ fn train(out: &Path, args: &Args, threads: usize) -> Result<()> {
     let overrides = [("data.seed", args.seed.to_string()), ("train.minutes", format!("{:?}", args.minutes))];
     let overrides = overrides.map(|(key, value)| (key.to_owned(), value));
     let config = RunConfig::from_toml(RUN, &overrides).map_err(bad_input)?;
-    let plan = Plan::new(config)?;
-    let mut executor = Device::Cpu.executor(plan.programs(), plan.limits, threads)?;
-    let folder = RunFolder::create(out, &plan.config)?;
+    let setup = RunSetup::new(config)?;
+    let mut executor = Device::Cpu.executor(setup.programs(), setup.limits, threads)?;
+    let folder = RunFolder::create(out, &setup.config)?;
     let mut display = Display::new();
     let data = data_threads(Device::Cpu, threads);
-    let trainer = Trainer::new(&plan, &folder, executor.as_mut(), &mut display, data)?;
+    let trainer = Trainer::new(&setup, &folder, executor.as_mut(), &mut display, data)?;
     match trainer.run(interrupt::flag())? {
-        Outcome::Finished(report) => say!("{} examples in {:.0} s", report.examples, report.seconds),
-        Outcome::Stopped { .. } => Err(Failure::Interrupted),
+        SessionEnd::Finished(report) => say!("{} examples in {:.0} s", report.examples, report.seconds),
+        SessionEnd::Stopped { .. } => Err(Failure::Interrupted),
     }
 }
 

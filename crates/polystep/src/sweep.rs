@@ -13,8 +13,8 @@ use clap::{Args as ClapArgs, ValueEnum};
 use polystep_engine::EngineError;
 use polystep_learn::LearnError;
 use polystep_learn::log::{Event, Observer};
-use polystep_learn::sweep::{Row, Rule, State, Sweep, Trial, TrialFolder, csv, ranking};
-use polystep_learn::train::{Outcome, Plan, Trainer};
+use polystep_learn::sweep::{MedianRule, RankedTrial, Sweep, Trial, TrialFolder, TrialState, csv, ranking};
+use polystep_learn::train::{RunSetup, SessionEnd, Trainer};
 use serde_json::{Map, Value, json};
 
 use crate::args::{ThreadArgs, at_least_one, deadline, positive_minutes};
@@ -148,32 +148,32 @@ impl Runner<'_> {
     /// Runs a trial unless it has ended, and says why if it could not come to an end.
     fn trial(&self, trial: &Trial, which: std::fmt::Arguments<'_>) -> Result<Option<Cut>> {
         let folder = TrialFolder::new(self.out, trial);
-        if folder.state()?.is_some_and(State::over) {
+        if folder.state()?.is_some_and(TrialState::over) {
             return Ok(None);
         }
         if let Some(cut) = self.cut() {
             return Ok(Some(cut));
         }
         note(format_args!("{which}: {}", trial.name));
-        let rule = Rule::new(self.sweep, self.out, &trial.config.train)?;
+        let rule = MedianRule::new(self.sweep, self.out, &trial.config.train)?;
         let stop = AtomicBool::new(false);
         let mut watch = Watch { runner: self, folder: &folder, rule, stop: &stop, display: Display::new(), cut: None };
         let outcome = self.train(trial, &folder, &mut watch, &stop);
         let cut = watch.cut.take();
         drop(watch);
         let ended = match (outcome, cut) {
-            (Ok(Outcome::Finished(report)), _) => {
+            (Ok(SessionEnd::Finished(report)), _) => {
                 note(format_args!("  finished: {}", report.ended));
                 folder.tidy()
             }
-            (Ok(Outcome::Stopped { .. }), Some(Cut::Hopeless(why))) => {
+            (Ok(SessionEnd::Stopped { .. }), Some(Cut::Hopeless(why))) => {
                 note(format_args!("  hopeless: {why}"));
-                folder.end(State::Hopeless, &why).and_then(|()| folder.tidy())
+                folder.end(TrialState::Hopeless, &why).and_then(|()| folder.tidy())
             }
-            (Ok(Outcome::Stopped { .. }), cut) => return Ok(cut),
+            (Ok(SessionEnd::Stopped { .. }), cut) => return Ok(cut),
             (Err(error), _) if its_own_fault(&error) => {
                 note(format_args!("  failed: {error}"));
-                folder.end(State::Failed, &error.to_string())
+                folder.end(TrialState::Failed, &error.to_string())
             }
             (Err(error), _) => Err(error),
         };
@@ -187,12 +187,12 @@ impl Runner<'_> {
         folder: &TrialFolder,
         watch: &mut Watch<'_>,
         stop: &AtomicBool,
-    ) -> std::result::Result<Outcome, LearnError> {
+    ) -> std::result::Result<SessionEnd, LearnError> {
         let run = folder.run(trial)?;
-        let plan = Plan::without_test(trial.config.clone())?;
-        let mut executor = self.device.executor(plan.programs(), plan.limits, self.threads)?;
+        let setup = RunSetup::without_test(trial.config.clone())?;
+        let mut executor = self.device.executor(setup.programs(), setup.limits, self.threads)?;
         let data = data_threads(self.device, self.threads);
-        Trainer::new(&plan, &run, executor.as_mut(), watch, data)?.run(stop)
+        Trainer::new(&setup, &run, executor.as_mut(), watch, data)?.run(stop)
     }
 
     /// Whether the whole sweep is to stop.
@@ -213,7 +213,7 @@ fn its_own_fault(error: &LearnError) -> bool {
 struct Watch<'a> {
     runner: &'a Runner<'a>,
     folder: &'a TrialFolder,
-    rule: Rule<'a>,
+    rule: MedianRule<'a>,
     stop: &'a AtomicBool,
     display: Display,
     cut: Option<Cut>,
@@ -269,11 +269,11 @@ fn write_csv(sweep: &Sweep, out: &Path) -> Result<()> {
 }
 
 /// The best trial that can be tested.
-fn best<'a, 'b>(rows: &'b [Row<'a>]) -> Option<&'b Row<'a>> {
-    rows.iter().find(|row| row.state == State::Finished)
+fn best<'a, 'b>(rows: &'b [RankedTrial<'a>]) -> Option<&'b RankedTrial<'a>> {
+    rows.iter().find(|row| row.state == TrialState::Finished)
 }
 
-fn print(sweep: &Sweep, out: &Path, rows: &[Row<'_>]) -> Result<()> {
+fn print(sweep: &Sweep, out: &Path, rows: &[RankedTrial<'_>]) -> Result<()> {
     let percent = |share: Option<f64>| share.map_or("-".into(), |s| format!("{:.2}", 100.0 * s));
     let cells = rows.iter().enumerate().map(|(i, row)| {
         [
@@ -297,7 +297,7 @@ fn print(sweep: &Sweep, out: &Path, rows: &[Row<'_>]) -> Result<()> {
     Ok(())
 }
 
-fn as_json(sweep: &Sweep, out: &Path, rows: &[Row<'_>], runs: usize) -> Value {
+fn as_json(sweep: &Sweep, out: &Path, rows: &[RankedTrial<'_>], runs: usize) -> Value {
     // To the digits of sweep.csv.
     let percent = |share: f64| (10_000.0 * share).round() / 100.0;
     let trials: Vec<Value> = rows

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Args as ClapArgs;
 use polystep_core::{Granularity, Notation, Setting};
 use polystep_learn::config::RunConfig;
-use polystep_learn::train::{Outcome, Plan, RunFolder, Share, TestReport, Trainer};
+use polystep_learn::train::{RunFolder, RunSetup, SessionEnd, Share, TestReport, Trainer};
 
 use crate::args::{ThreadArgs, positive_minutes};
 use crate::device::{Device, data_threads};
@@ -109,28 +109,28 @@ pub fn run(args: Args) -> Result<()> {
     let (folder, config) = if args.resume { args.resumed(&overrides)? } else { args.fresh(&overrides)? };
     let device = args.device.resolve();
     device.check_precision(&config)?;
-    let plan = Plan::new(config)?;
+    let setup = RunSetup::new(config)?;
     let threads = args.threads.count();
-    let mut executor = device.executor(plan.programs(), plan.limits, threads)?;
+    let mut executor = device.executor(setup.programs(), setup.limits, threads)?;
     // The folder appears only when everything that can be refused has been.
     let folder = match folder {
-        Folder::New(path) => RunFolder::create(&path, &plan.config)?,
+        Folder::New(path) => RunFolder::create(&path, &setup.config)?,
         Folder::Old(folder) => {
-            folder.write_config(&plan.config)?;
+            folder.write_config(&setup.config)?;
             folder
         }
     };
     let mut display = Display::new();
-    display.say(&format!("{}: {}, {}", folder.path().display(), description(&plan.config), budget(&plan.config)));
-    let trainer = Trainer::new(&plan, &folder, executor.as_mut(), &mut display, data_threads(device, threads));
+    display.say(&format!("{}: {}, {}", folder.path().display(), description(&setup.config), budget(&setup.config)));
+    let trainer = Trainer::new(&setup, &folder, executor.as_mut(), &mut display, data_threads(device, threads));
     let outcome = trainer.and_then(|trainer| trainer.run(interrupt::flag()))?;
     drop(display);
     match outcome {
-        Outcome::Finished(report) => {
+        SessionEnd::Finished(report) => {
             print(&report)?;
             say!("  weights and metrics in {}", folder.path().display())
         }
-        Outcome::Stopped { step } => {
+        SessionEnd::Stopped { step } => {
             let name = folder.path().display();
             say!("saved at step {step}; continue with: polystep train --resume --out {name}")?;
             Err(Failure::Interrupted)

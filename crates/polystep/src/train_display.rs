@@ -4,8 +4,8 @@ use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
+use polystep_learn::log::Progress;
 use polystep_learn::log::{CurriculumLine, Event, Observer, TaskLine, ValidLine};
-use polystep_learn::train::Progress;
 
 use crate::device::peak;
 

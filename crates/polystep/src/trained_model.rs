@@ -6,7 +6,7 @@ use polystep_core::Task;
 use polystep_engine::EngineError;
 use polystep_learn::config::RunConfig;
 use polystep_learn::decode::EngineStepper;
-use polystep_learn::model::{Layout, ModelConfig};
+use polystep_learn::model::{ModelConfig, ParamLayout};
 use polystep_learn::train::RunFolder;
 use polystep_learn::weights::load_weights;
 
@@ -40,7 +40,7 @@ pub struct TrainedModel {
     /// Its shape.
     pub model: ModelConfig,
     /// Where its parameters are.
-    pub layout: Layout,
+    pub layout: ParamLayout,
     /// Its parameters.
     pub params: Vec<f32>,
 }
@@ -58,7 +58,7 @@ impl TrainedModel {
         }
         let tasks = config.tasks().map_err(bad_input)?;
         let model = config.model();
-        let layout = Layout::new(&model);
+        let layout = ParamLayout::new(&model);
         let params = load_weights(&folder.model(), &layout)?;
         Ok(TrainedModel { config, tasks, model, layout, params })
     }

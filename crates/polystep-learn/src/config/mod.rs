@@ -1,24 +1,30 @@
-//! A run's TOML. What is not written is supplied by the recipe; what is written wrongly is refused with its line.
+//! A run's TOML. The recipe supplies what is not written. What is written wrongly is refused with its line.
 //!
-//! A TOML is read twice: once on its own, so that an error can point at its place, and once laid over the recipe's own
-//! TOML, together with `--set` overrides. So every default stands in `recipe` alone, also those that depend on other keys.
+//! A TOML is read in one pass. It is parsed with the place of every key; `--set` overrides are laid over it; the tables are
+//! made from it; every key that was not given is taken from the recipe; the whole is checked. So each default is in `recipe`
+//! alone, also those that depend on other keys.
 
-mod curriculum;
 mod recipe;
 mod tables;
 
-pub use curriculum::CurriculumTable;
+pub use crate::curriculum::CurriculumTable;
+pub use crate::error::ConfigError;
 pub use tables::{ActivationName, DataTable, ModelTable, NormName, Precision, Recipe, Schedule, Select, TrainTable};
 
-use std::ops::Range;
+use std::borrow::Cow;
 
 use polystep_core::{Setting, Space, SpaceError, SpaceTable, Style, Task, arithmetic};
 use polystep_engine::{Activation, NormOrder};
 use serde::{Deserialize, Serialize};
-use toml::{Table, Value};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
 
-use crate::curriculum::{Graph, Settings};
+use crate::curriculum::Graph;
+use crate::error::one_line;
 use crate::model::{ModelConfig, Optimiser};
+
+/// Names in the longest key there is, and more: `space.max.products`.
+const MOST_NAMES: usize = 8;
 
 /// Everything that decides what a run computes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -41,48 +47,22 @@ pub struct RunConfig {
     pub curriculum: Option<CurriculumTable>,
 }
 
-/// What a person wrote wrongly.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct ConfigError {
-    /// One sentence.
-    pub message: String,
-    /// The place in the TOML, in bytes, if there is one.
-    pub span: Option<Range<usize>>,
-}
-
-impl ConfigError {
-    /// A sentence without a place.
-    pub(crate) fn new(message: impl Into<String>) -> Self {
-        ConfigError { message: message.into(), span: None }
-    }
-
-    /// A sentence about a place of the text, which begins with its line.
-    pub(crate) fn at(text: &str, span: Range<usize>, message: impl std::fmt::Display) -> Self {
-        let line = text[..span.start.min(text.len())].matches('\n').count() + 1;
-        ConfigError { message: format!("line {line}: {message}"), span: Some(span) }
-    }
-
-    /// What TOML says of the text.
-    pub(crate) fn of_toml(text: &str, error: &toml::de::Error) -> Self {
-        match error.span() {
-            Some(span) => ConfigError::at(text, span, one_line(error.message())),
-            None => ConfigError::new(one_line(error.message())),
-        }
-    }
-}
-
 impl RunConfig {
-    /// Reads a TOML and lays it, and then each override `(key, value)` such as `("model.layers", "6")`, over its recipe.
+    /// Reads a TOML, lays each override `(key, value)` such as `("model.layers", "6")` over it, and takes what is given
+    /// nowhere from the recipe.
     pub fn from_toml(text: &str, overrides: &[(String, String)]) -> Result<Self, ConfigError> {
-        RunConfig::check_keys(text)?;
-        let mut given: Table = toml::from_str(text).map_err(|e| ConfigError::of_toml(text, &e))?;
+        let wrong = |e: toml::de::Error| ConfigError::of_toml(text, &e);
+        let mut document = DeTable::parse(text).map_err(wrong)?;
         for (key, value) in overrides {
             // On its own first: then the sentence is about this key.
-            let alone = alone(key, value).map_err(|why| ConfigError::new(format!("{key}={value}: {why}")))?;
-            overlay(&mut given, alone);
+            alone(key, value).map_err(|why| ConfigError::new(format!("{key}={value}: {why}")))?;
+            overlay(document.get_mut(), single(key, value).unwrap_or_default());
         }
-        let config = base(&given)?;
+        let mut config = RunConfig::deserialize(toml::Deserializer::from(document.clone())).map_err(wrong)?;
+        config.fill(|table, key| {
+            let table = document.get_ref().get(table).and_then(|table| table.get_ref().as_table());
+            table.is_some_and(|table| table.contains_key(key))
+        });
         config.check()?;
         Ok(config)
     }
@@ -90,6 +70,25 @@ impl RunConfig {
     /// An error if a TOML, which need not be a whole run, has a key or a type that no run has.
     pub fn check_keys(text: &str) -> Result<(), ConfigError> {
         toml::from_str::<RunConfig>(text).map(drop).map_err(|e| ConfigError::of_toml(text, &e))
+    }
+
+    /// Replaces every key that was not given by its default. Some defaults depend on what was given.
+    fn fill(&mut self, given: impl Fn(&str, &str) -> bool) {
+        if let Some(space) = &self.space {
+            self.data.config = space.key.clone().unwrap_or_else(|| "custom".into());
+        } else if self.data.setting == Setting::Arithmetic && !given("data", "config") {
+            self.data.config = arithmetic::MIXTURE.into();
+        }
+        let mut model = ModelTable::of(self.train.recipe, self.model.size);
+        if given("model", "d") {
+            model.ffn = 4 * self.model.d.min(1 << 20); // so wide a model is refused in `check`
+        }
+        self.model.fill(model, |key| given("model", key));
+        let mut train = TrainTable::of(self.train.recipe, &self.data, self.curriculum.as_ref());
+        if ["examples", "steps", "minutes"].iter().any(|key| given("train", key)) {
+            train.examples = None;
+        }
+        self.train.fill(train, |key| given("train", key));
     }
 
     /// The whole of it, as it is written to a run's folder.
@@ -171,7 +170,7 @@ impl RunConfig {
     }
 
     /// The graph of the curriculum, its constants, and the task behind each of its names; none if there is none.
-    pub fn curriculum(&self) -> Result<Option<(Graph, Settings, Vec<Task>)>, ConfigError> {
+    pub fn curriculum(&self) -> Result<Option<(Graph, CurriculumTable, Vec<Task>)>, ConfigError> {
         let Some(table) = &self.curriculum else { return Ok(None) };
         let target = self.task()?;
         if self.data.setting == Setting::Arithmetic {
@@ -187,7 +186,7 @@ impl RunConfig {
         }
         let (graph, spaces) = table.resolve(&target.space)?;
         let tasks = spaces.into_iter().map(|space| Task { space, ..target.clone() }).collect();
-        Ok(Some((graph, table.settings(), tasks)))
+        Ok(Some((graph, table.clone(), tasks)))
     }
 
     /// One sentence on what cannot be run, if anything.
@@ -223,81 +222,37 @@ fn named_space(key: &str, setting: Setting) -> Result<Space, SpaceError> {
     if setting == Setting::Arithmetic { Space::exercises(key) } else { Space::of_key(key) }
 }
 
-/// The recipe under what is given, defaults that depend on other keys included.
-fn base(given: &Table) -> Result<RunConfig, ConfigError> {
-    let loud = |e: &str| ConfigError::new(one_line(e));
-    // Every key was checked on its own; what is read here is only looked up.
-    let peek: RunConfig = Value::Table(given.clone()).try_into().map_err(|e: toml::de::Error| loud(e.message()))?;
-    let mut data = peek.data;
-    if let Some(space) = &peek.space {
-        data.config = space.key.clone().unwrap_or_else(|| "custom".into());
-    } else if data.setting == Setting::Arithmetic && !has(given, "data", "config") {
-        data.config = arithmetic::MIXTURE.into();
-    }
-    let mut model = ModelTable::of(peek.train.recipe, peek.model.size);
-    if has(given, "model", "d") {
-        model.ffn = 4 * peek.model.d.min(1 << 20); // so wide a model is refused in `check`
-    }
-    let mut train = TrainTable::of(peek.train.recipe, &data, peek.curriculum.as_ref());
-    if ["examples", "steps", "minutes"].iter().any(|key| has(given, "train", key)) {
-        train.examples = None;
-    }
-    let budget = train.examples;
-    let under = RunConfig { data: data.clone(), model, train, space: None, curriculum: None };
-    let mut table = Table::try_from(&under).map_err(|e| loud(&e.to_string()))?;
-    overlay(&mut table, given.clone());
-    let mut config: RunConfig = Value::Table(table).try_into().map_err(|e: toml::de::Error| loud(e.message()))?;
-    config.data.config = data.config;
-    // A budget that is not given is none, where serde would supply the default recipe's.
-    if !has(given, "train", "examples") {
-        config.train.examples = budget;
-    }
-    Ok(config)
-}
-
-fn has(table: &Table, name: &str, key: &str) -> bool {
-    table.get(name).and_then(Value::as_table).is_some_and(|t| t.contains_key(key))
-}
-
-fn overlay(under: &mut Table, over: Table) {
+fn overlay<'a>(under: &mut DeTable<'a>, over: DeTable<'a>) {
     for (key, value) in over {
-        match (under.get_mut(&key), value) {
-            (Some(Value::Table(a)), Value::Table(b)) => overlay(a, b),
-            (_, value) => drop(under.insert(key, value)),
+        match (under.get_mut(key.get_ref().as_ref()).map(Spanned::get_mut), value.into_inner()) {
+            (Some(DeValue::Table(table)), DeValue::Table(over)) => overlay(table, over),
+            (_, value) => drop(under.insert(key, Spanned::new(0..0, value))),
         }
     }
 }
 
-/// One key and its value as a TOML, or why they belong to no run.
-pub(crate) fn alone(key: &str, value: &str) -> Result<Table, String> {
-    let alone = single(key, value).ok_or("a key is a table and a name, as in model.layers=6")?;
-    Value::Table(alone.clone()).try_into::<RunConfig>().map_err(|e| one_line(e.message()))?;
-    Ok(alone)
+/// What a single key and its value mean, or why they belong to no run.
+pub(crate) fn alone(key: &str, value: &str) -> Result<RunConfig, String> {
+    let table = single(key, value).ok_or("a key is a table and a name, as in model.layers=6")?;
+    let deserializer = toml::Deserializer::from(Spanned::new(0..0, table));
+    RunConfig::deserialize(deserializer).map_err(|e| one_line(e.message()))
 }
 
 /// `("model.layers", "6")` as a TOML. A value that is no TOML is a string: `data.notation=prefix`.
-fn single(key: &str, value: &str) -> Option<Table> {
-    let value = toml::from_str::<Table>(&format!("v = {value}"))
-        .ok()
-        .and_then(|mut t| t.remove("v"))
-        .unwrap_or_else(|| Value::String(value.into()));
-    let (table, name) = key.split_once('.')?;
-    let names: Vec<&str> = std::iter::once(table).chain(name.split('.')).collect();
-    if names.iter().any(|n| n.is_empty()) {
+fn single<'a>(key: &'a str, value: &'a str) -> Option<DeTable<'a>> {
+    let value = DeValue::parse(value).unwrap_or_else(|_| Spanned::new(0..0, DeValue::String(value.into())));
+    let names: Vec<&str> = key.split('.').collect();
+    if !(2..=MOST_NAMES).contains(&names.len()) || names.contains(&"") {
         return None;
     }
-    let nested =
-        names.iter().rev().fold(value, |inner, name| Value::Table(Table::from_iter([(name.to_string(), inner)])));
-    nested.as_table().cloned()
-}
-
-/// What serde says, in one line and without the names of Rust's types.
-fn one_line(text: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let whole = "a whole number, at least 0";
-    let words = [("usize", whole), ("u64", whole), ("u32", whole), ("f64", "a number"), ("bool", "true or false")];
-    let named = words.iter().find_map(|(name, word)| Some((line.strip_suffix(name)?, word)));
-    named.map_or_else(|| line.clone(), |(before, word)| format!("{before}{word}"))
+    let table = |inner, name: &&'a str| {
+        let name = Spanned::new(0..0, Cow::Borrowed(*name));
+        Spanned::new(0..0, DeValue::Table(DeTable::from_iter([(name, inner)])))
+    };
+    match names.iter().rev().fold(value, table).into_inner() {
+        DeValue::Table(table) => Some(table),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

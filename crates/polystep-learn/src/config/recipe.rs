@@ -5,8 +5,8 @@
 
 use polystep_core::{Granularity, Notation, Setting, TermOrder};
 
-use super::CurriculumTable;
 use super::tables::{ActivationName, DataTable, ModelTable, NormName, Precision, Recipe, Schedule, Select, TrainTable};
+use crate::curriculum::CurriculumTable;
 use crate::model::{ModelConfig, Size};
 
 /// The paper's tables whose `train_examples` are budgets.

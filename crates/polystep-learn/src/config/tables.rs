@@ -5,7 +5,7 @@
 use std::fmt;
 
 use polystep_core::{Granularity, Notation, Setting, TermOrder};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use crate::model::Size;
 
@@ -40,7 +40,6 @@ pub struct DataTable {
 #[serde(deny_unknown_fields, default)]
 pub struct ModelTable {
     /// `S` (4+4 layers, 4 heads) or `L` (6+6 layers, 8 heads); the other keys change single numbers of it.
-    #[serde(serialize_with = "write_size", deserialize_with = "read_size")]
     pub size: Size,
     /// Width.
     pub d: usize,
@@ -115,96 +114,124 @@ pub struct TrainTable {
     pub checkpoint_steps: u64,
 }
 
-macro_rules! names {
-    ($(#[$doc:meta])* $type:ident { $($(#[$help:meta])* $variant:ident $name:literal),+ $(,)? }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-        pub enum $type {
-            $($(#[$help])* #[serde(rename = $name)] $variant),+
-        }
+/// A set of defaults.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Recipe {
+    /// The paper's own.
+    Paper,
+    /// Ours.
+    Fast,
+}
 
-        impl fmt::Display for $type {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(match self { $($type::$variant => $name),+ })
+impl fmt::Display for Recipe {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Recipe::Paper => "paper",
+            Recipe::Fast => "fast",
+        })
+    }
+}
+
+/// What follows the warm-up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Schedule {
+    /// One learning rate.
+    Constant,
+    /// Half a cosine to 0 at the end of the budget.
+    Cosine,
+}
+
+/// What the engine computes in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Precision {
+    /// What the device does best.
+    Auto,
+    /// bf16 with fp32 accumulation and master weights: CUDA.
+    Bf16,
+    /// fp32: the CPU.
+    Fp32,
+}
+
+/// Which weights a finished run keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Select {
+    /// Those of the best validation.
+    Best,
+    /// The last ones.
+    Last,
+}
+
+/// Where the layer norms are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum NormName {
+    /// mBART.
+    Pre,
+    /// BART.
+    Post,
+}
+
+/// The feed-forward activation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ActivationName {
+    /// max(0, x)
+    Relu,
+    /// The exact form, with erf.
+    Gelu,
+}
+
+/// `fill`: replaces every field whose key was not given by that of `defaults`. All fields are named, so that the compiler
+/// refuses a list that lacks one.
+macro_rules! filled {
+    ($table:ident { $($field:ident),+ $(,)? }) => {
+        impl $table {
+            pub(super) fn fill(&mut self, defaults: Self, given: impl Fn(&str) -> bool) {
+                let $table { $($field),+ } = defaults;
+                $(if !given(stringify!($field)) { self.$field = $field; })+
             }
         }
     };
 }
 
-names! {
-    /// A set of defaults.
-    Recipe {
-        /// The paper's own.
-        Paper "paper",
-        /// Ours.
-        Fast "fast",
-    }
-}
+filled!(ModelTable {
+    size,
+    d,
+    layers,
+    heads,
+    ffn,
+    norm,
+    activation,
+    dropout,
+    max_positions,
+    scale_embedding,
+    init_std,
+});
 
-names! {
-    /// What follows the warm-up.
-    Schedule {
-        /// One learning rate.
-        Constant "constant",
-        /// Half a cosine to 0 at the end of the budget.
-        Cosine "cosine",
-    }
-}
-
-names! {
-    /// What the engine computes in.
-    Precision {
-        /// What the device does best.
-        Auto "auto",
-        /// bf16 with fp32 accumulation and master weights: CUDA.
-        Bf16 "bf16",
-        /// fp32: the CPU.
-        Fp32 "fp32",
-    }
-}
-
-names! {
-    /// Which weights a finished run keeps.
-    Select {
-        /// Those of the best validation.
-        Best "best",
-        /// The last ones.
-        Last "last",
-    }
-}
-
-names! {
-    /// Where the layer norms stand.
-    NormName {
-        /// mBART.
-        Pre "pre",
-        /// BART.
-        Post "post",
-    }
-}
-
-names! {
-    /// The feed-forward activation.
-    ActivationName {
-        /// max(0, x)
-        Relu "relu",
-        /// The exact form, with erf.
-        Gelu "gelu",
-    }
-}
-
-fn write_size<S: Serializer>(size: &Size, s: S) -> Result<S::Ok, S::Error> {
-    s.serialize_str(match size {
-        Size::S => "S",
-        Size::L => "L",
-    })
-}
-
-fn read_size<'de, D: Deserializer<'de>>(d: D) -> Result<Size, D::Error> {
-    let name = String::deserialize(d)?;
-    match name.as_str() {
-        "S" | "s" => Ok(Size::S),
-        "L" | "l" => Ok(Size::L),
-        _ => Err(serde::de::Error::custom(format!("unknown size `{name}`: S or L"))),
-    }
-}
+filled!(TrainTable {
+    recipe,
+    lr,
+    warmup,
+    schedule,
+    beta1,
+    beta2,
+    eps,
+    weight_decay,
+    clip,
+    batch,
+    precision,
+    examples,
+    steps,
+    minutes,
+    patience,
+    select,
+    valid_every,
+    valid_proofs,
+    log_every,
+    checkpoint_minutes,
+    checkpoint_steps,
+});

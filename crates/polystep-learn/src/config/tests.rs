@@ -165,7 +165,7 @@ fn a_curriculum_by_its_name_or_by_its_graph() {
     assert!(!read("").unwrap().to_toml().contains("curriculum"));
     let config = with("[data]\nconfig = \"large_coeff\"\nvars = 2", &[("curriculum.name", "C4")]).unwrap();
     let (graph, settings, tasks) = config.curriculum().unwrap().unwrap();
-    assert_eq!((graph.names().len(), settings), (5, Settings::default()));
+    assert_eq!((graph.names().len(), settings.p, settings.n_batches), (5, 6.0, 10));
     let keys: Vec<&str> = tasks.iter().map(|t| t.space.key.as_str()).collect();
     let all = ["large_coeff/add", "large_coeff/mul2", "large_coeff/mul3", "large_coeff/scoeff", "large_coeff"];
     assert_eq!(keys, all);

@@ -1,33 +1,8 @@
 //! The Mastering-Rate algorithm: from the history of each task's accuracy to how many examples of it come next.
 
-use super::Graph;
+use super::{CurriculumTable, Graph};
 use polystep_core::Stream;
 use serde::{Deserialize, Serialize};
-
-/// The algorithm's constants; the defaults are its authors'.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Settings {
-    /// How steeply the mastering of ancestors opens a task.
-    pub p: f64,
-    /// Weight of "not yet mastered" against learning progress.
-    pub gamma: f64,
-    /// Share that is spread evenly over all tasks.
-    pub eps: f64,
-    /// How many accuracies are looked back at.
-    pub k: usize,
-    /// Minibatches between two looks.
-    pub n_batches: usize,
-    /// Share of attention given to predecessors.
-    pub to_predecessors: f64,
-    /// Share of what remains given to successors.
-    pub to_successors: f64,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Settings { p: 6.0, gamma: 0.5, eps: 0.1, k: 10, n_batches: 10, to_predecessors: 0.2, to_successors: 0.05 }
-    }
-}
 
 /// What is known of one task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -98,7 +73,7 @@ impl Mastering {
     }
 
     /// Takes note of every task's accuracy at a step.
-    pub fn update(&mut self, step: u64, accuracies: &[f64], settings: &Settings) {
+    pub fn update(&mut self, step: u64, accuracies: &[f64], settings: &CurriculumTable) {
         for (task, &accuracy) in self.tasks.iter_mut().zip(accuracies) {
             task.update(step as f64, accuracy, settings.k);
         }
@@ -110,7 +85,7 @@ impl Mastering {
     }
 
     /// Attention after redistribution.
-    pub fn attention(&self, graph: &Graph, settings: &Settings) -> Vec<f64> {
+    pub fn attention(&self, graph: &Graph, settings: &CurriculumTable) -> Vec<f64> {
         let largest = self.tasks.iter().map(|t| t.progress.abs()).fold(0.0, f64::max);
         let progress: Vec<f64> =
             self.tasks.iter().map(|t| if largest > 0.0 { t.progress.abs() / largest } else { 0.0 }).collect();
@@ -118,7 +93,7 @@ impl Mastering {
     }
 
     /// The share of each task in the next examples: gAmax, ties broken by the stream.
-    pub fn distribution(&self, graph: &Graph, settings: &Settings, ties: &mut Stream) -> Vec<f64> {
+    pub fn distribution(&self, graph: &Graph, settings: &CurriculumTable, ties: &mut Stream) -> Vec<f64> {
         let attention = self.attention(graph, settings);
         let best = attention.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let tied: Vec<usize> = (0..attention.len()).filter(|&t| attention[t] == best).collect();
@@ -128,7 +103,7 @@ impl Mastering {
     }
 }
 
-fn attention(graph: &Graph, rates: &[f64], progress: &[f64], settings: &Settings) -> Vec<f64> {
+fn attention(graph: &Graph, rates: &[f64], progress: &[f64], settings: &CurriculumTable) -> Vec<f64> {
     let mut a: Vec<f64> = (0..graph.len())
         .map(|task| {
             let open = graph.ancestors(task).into_iter().map(|t| rates[t]).fold(1.0, f64::min);
@@ -184,7 +159,7 @@ mod tests {
             ([0.9, 0.3, 0.1], [0.2, 1.0, 0.1], [0.164429, 0.313335, 0.020868]),
             ([1.0, 1.0, 0.5], [0.0, 0.0, 1.0], [0.0684, 0.0588, 0.5748]),
         ] {
-            let got = attention(&c, &rates, &progress, &Settings::default());
+            let got = attention(&c, &rates, &progress, &CurriculumTable::default());
             for (g, w) in got.iter().zip(want) {
                 assert!((g - w).abs() < 1e-6, "{got:?}, not {want:?}");
             }
@@ -213,7 +188,7 @@ mod tests {
         let graph = Graph::named("C2").unwrap();
         let state = Mastering::new(&graph);
         let mut ties = Streams::new(1, Purpose::Curriculum, "").at(0);
-        let shares = state.distribution(&graph, &Settings::default(), &mut ties);
+        let shares = state.distribution(&graph, &CurriculumTable::default(), &mut ties);
         assert!((shares[0] - 0.925).abs() < 1e-12 && (shares[3] - 0.025).abs() < 1e-12);
         assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-12);
     }

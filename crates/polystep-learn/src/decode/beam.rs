@@ -6,7 +6,7 @@
 //! sum and mean order alike. Per source, the 2·beam best candidates are walked in order: those ending in `</s>` are
 //! finished (for `lp1` only while there is room for live beams before them), the others fill the next live beams.
 
-use super::{Hypothesis, Lane, Stepper, TopTokens};
+use super::{Hypothesis, OpenHypothesis, Stepper, TopTokens};
 use polystep_core::token::{BOS, EOS};
 use polystep_engine::EngineError;
 
@@ -37,7 +37,7 @@ pub struct BeamResult {
 struct Live {
     tokens: Vec<u8>,
     score: f32,
-    lane: u32,
+    number: u32,
 }
 
 struct Search {
@@ -61,11 +61,11 @@ pub fn beam_search(
         let mut searches: Vec<Search> = (0..group.len()).map(|i| Search::new(beam, i as u32)).collect();
         let mut top = TopTokens::default();
         for position in 0..stepper.max_tokens() {
-            let lanes = next_lanes(&mut searches);
-            if lanes.is_empty() {
+            let open = next_hypotheses(&mut searches);
+            if open.is_empty() {
                 break;
             }
-            stepper.step(position, &lanes, beam + 1, &mut top)?;
+            stepper.step(position, &open, beam + 1, &mut top)?;
             for search in &mut searches {
                 search.advance(&top);
             }
@@ -79,11 +79,11 @@ pub fn beam_search(
 
 /// Indices of the sources that the model can take, longest first, cut into groups that fit: sources of one length share a
 /// batch.
-pub(super) fn groups(sources: &[&[u8]], stepper: &dyn Stepper, lanes_per_source: usize) -> Vec<Vec<usize>> {
+pub(super) fn groups(sources: &[&[u8]], stepper: &dyn Stepper, per_source: usize) -> Vec<Vec<usize>> {
     let (capacity, longest) = (stepper.capacity(), stepper.max_tokens());
     let mut order: Vec<usize> = (0..sources.len()).filter(|&i| sources[i].len() < longest).collect();
     order.sort_by_key(|&i| std::cmp::Reverse(sources[i].len()));
-    let size = (capacity.lanes / lanes_per_source).max(1);
+    let size = (capacity.hypotheses / per_source).max(1);
     let mut groups: Vec<Vec<usize>> = Vec::new();
     let mut tokens = 0;
     for i in order {
@@ -102,32 +102,32 @@ pub(super) fn groups(sources: &[&[u8]], stepper: &dyn Stepper, lanes_per_source:
     groups
 }
 
-/// Numbers the live beams of all searches; each remembers its lane.
-fn next_lanes(searches: &mut [Search]) -> Vec<Lane> {
-    let mut lanes = Vec::new();
+/// Numbers the live beams of all searches; each remembers its number.
+fn next_hypotheses(searches: &mut [Search]) -> Vec<OpenHypothesis> {
+    let mut open = Vec::new();
     for (source, search) in searches.iter_mut().enumerate() {
         for live in &mut search.live {
-            lanes.push(Lane {
+            open.push(OpenHypothesis {
                 source: source as u32,
-                parent: live.lane,
+                parent: live.number,
                 token: live.tokens.last().copied().unwrap_or(BOS),
             });
-            live.lane = lanes.len() as u32 - 1;
+            live.number = open.len() as u32 - 1;
         }
     }
-    lanes
+    open
 }
 
 impl Search {
-    fn new(beam: usize, lane: u32) -> Self {
-        let start = Live { tokens: Vec::new(), score: 0.0, lane };
+    fn new(beam: usize, number: u32) -> Self {
+        let start = Live { tokens: Vec::new(), score: 0.0, number };
         Search { beam, live: vec![start], headline: Vec::new(), lp1: Vec::new() }
     }
 
     fn advance(&mut self, top: &TopTokens) {
         let mut candidates: Vec<(f32, usize, u8)> = Vec::with_capacity(self.live.len() * top.k);
         for (i, live) in self.live.iter().enumerate() {
-            candidates.extend(top.lane(live.lane as usize).map(|(token, l)| (live.score + l, i, token)));
+            candidates.extend(top.of(live.number as usize).map(|(token, l)| (live.score + l, i, token)));
         }
         candidates.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)).then(a.2.cmp(&b.2)));
         let mut next = Vec::with_capacity(self.beam);
@@ -144,7 +144,7 @@ impl Search {
                 let mut tokens = Vec::with_capacity(parent.tokens.len() + 1);
                 tokens.extend_from_slice(&parent.tokens);
                 tokens.push(token);
-                next.push(Live { tokens, score, lane: parent.lane });
+                next.push(Live { tokens, score, number: parent.number });
             }
         }
         let best = next.first().map_or(f32::NEG_INFINITY, |l| l.score);

@@ -1,11 +1,11 @@
 //! A trained model as a [`Stepper`], on any device: two programs that share the encoder's keys and values.
 
-use super::{Capacity, Lane, Stepper, TopTokens};
-use crate::model::{DecodingPrograms, Layout, ModelConfig, decoding_programs};
+use super::{Capacity, OpenHypothesis, Stepper, TopTokens};
+use crate::model::{DecodingPrograms, ModelConfig, ParamLayout, decoding_programs};
 use polystep_core::token::EOS;
 use polystep_engine::{Batch, EngineError, Executor, Limits, Program, Scalars};
 
-/// Best tokens per lane that a step reports: what a beam of five needs.
+/// Best tokens per hypothesis that a step reports: what a beam of five needs.
 const K: usize = 6;
 
 const ENCODE: usize = 0;
@@ -19,20 +19,20 @@ pub struct EngineStepper<'a> {
 }
 
 impl<'a> EngineStepper<'a> {
-    /// Makes the programs, has `make` build an executor for them, and gives it the parameters. `lanes` is how many hypotheses
+    /// Makes the programs, has `make` build an executor for them, and gives it the parameters. `hypotheses` is how many of them
     /// are extended at once.
     pub fn new(
         config: &ModelConfig,
-        layout: &Layout,
+        layout: &ParamLayout,
         params: &[f32],
-        lanes: usize,
+        hypotheses: usize,
         make: impl FnOnce(Vec<Program>, Limits) -> Result<Box<dyn Executor + 'a>, EngineError>,
     ) -> Result<Self, EngineError> {
         let positions = config.max_positions;
         let DecodingPrograms { encode, step } = decoding_programs(config, layout, positions, K);
         // Sources are about 50 tokens; a group of longer ones is a smaller group.
-        let src_tokens = (lanes * 96).max(config.max_positions);
-        let limits = Limits { sequences: lanes, src_tokens, tgt_tokens: lanes };
+        let src_tokens = (hypotheses * 96).max(config.max_positions);
+        let limits = Limits { sequences: hypotheses, src_tokens, tgt_tokens: hypotheses };
         let mut executor = make(vec![encode, step], limits)?;
         executor.set_params(params)?;
         Ok(EngineStepper { executor, positions, batch: Batch::default() })
@@ -51,7 +51,7 @@ impl<'a> EngineStepper<'a> {
 impl Stepper for EngineStepper<'_> {
     fn capacity(&self) -> Capacity {
         let limits = self.executor.limits();
-        Capacity { lanes: limits.sequences, tokens: limits.src_tokens }
+        Capacity { hypotheses: limits.sequences, tokens: limits.src_tokens }
     }
 
     fn max_tokens(&self) -> usize {
@@ -67,18 +67,24 @@ impl Stepper for EngineStepper<'_> {
         self.run(ENCODE)
     }
 
-    fn step(&mut self, position: usize, lanes: &[Lane], k: usize, out: &mut TopTokens) -> Result<(), EngineError> {
+    fn step(
+        &mut self,
+        position: usize,
+        open: &[OpenHypothesis],
+        k: usize,
+        out: &mut TopTokens,
+    ) -> Result<(), EngineError> {
         if k > K {
-            return Err(EngineError::Limit { what: "best tokens per lane", got: k, limit: K });
+            return Err(EngineError::Limit { what: "best tokens per hypothesis", got: k, limit: K });
         }
         let batch = &mut self.batch;
         batch.clear();
-        for lane in lanes {
-            batch.tgt.ids.push(i32::from(lane.token));
+        for hypothesis in open {
+            batch.tgt.ids.push(i32::from(hypothesis.token));
             batch.tgt.pos.push(position as i32);
             batch.tgt.cu.push(batch.tgt.ids.len() as i32);
-            batch.lanes.parents.push(lane.parent as i32);
-            batch.lanes.sources.push(lane.source as i32);
+            batch.lanes.parents.push(hypothesis.parent as i32);
+            batch.lanes.sources.push(hypothesis.source as i32);
         }
         batch.lanes.position = position;
         self.run(STEP)?;
@@ -95,9 +101,9 @@ impl Stepper for EngineStepper<'_> {
 
 /// Of each row of `width`, the first `keep`.
 fn keep_first<T: Copy>(rows: &mut Vec<T>, width: usize, keep: usize) {
-    let lanes = rows.len() / width;
-    for lane in 0..lanes {
-        rows.copy_within(lane * width..lane * width + keep, lane * keep);
+    let rows_now = rows.len() / width;
+    for row in 0..rows_now {
+        rows.copy_within(row * width..row * width + keep, row * keep);
     }
-    rows.truncate(lanes * keep);
+    rows.truncate(rows_now * keep);
 }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::beam::groups;
-use super::{Hypothesis, Lane, Stepper, TopTokens};
+use super::{Hypothesis, OpenHypothesis, Stepper, TopTokens};
 use polystep_core::token::{BOS, EOS};
 use polystep_engine::EngineError;
 
@@ -14,25 +14,25 @@ pub fn greedy(stepper: &mut dyn Stepper, sources: &[&[u8]]) -> Result<Vec<Hypoth
     for group in groups(sources, stepper, 1) {
         let batch: Vec<&[u8]> = group.iter().map(|&i| sources[i]).collect();
         stepper.begin(&batch)?;
-        let mut lanes: Vec<Lane> =
-            (0..group.len() as u32).map(|source| Lane { source, parent: source, token: BOS }).collect();
+        let mut open: Vec<OpenHypothesis> =
+            (0..group.len() as u32).map(|source| OpenHypothesis { source, parent: source, token: BOS }).collect();
         let mut top = TopTokens::default();
         for position in 0..stepper.max_tokens() {
-            stepper.step(position, &lanes, 1, &mut top)?;
-            let mut next = Vec::with_capacity(lanes.len());
-            for (i, lane) in lanes.iter().enumerate() {
-                let (token, logprob) = top.lane(i).next().expect("k is at least 1");
-                let answer = &mut answers[group[lane.source as usize]];
+            stepper.step(position, &open, 1, &mut top)?;
+            let mut next = Vec::with_capacity(open.len());
+            for (i, hypothesis) in open.iter().enumerate() {
+                let (token, logprob) = top.of(i).next().expect("k is at least 1");
+                let answer = &mut answers[group[hypothesis.source as usize]];
                 answer.logprob += logprob;
                 if token == EOS {
                     answer.finished = true;
                 } else {
                     answer.tokens.push(token);
-                    next.push(Lane { source: lane.source, parent: i as u32, token });
+                    next.push(OpenHypothesis { source: hypothesis.source, parent: i as u32, token });
                 }
             }
-            lanes = next;
-            if lanes.is_empty() {
+            open = next;
+            if open.is_empty() {
                 break;
             }
         }
@@ -43,11 +43,11 @@ pub fn greedy(stepper: &mut dyn Stepper, sources: &[&[u8]]) -> Result<Vec<Hypoth
 /// Greedy answers by their inputs. A model answers an input in one way, so nothing is asked twice: a proof that it writes alone
 /// asks for the steps of the right proof until its first error.
 #[derive(Debug, Default)]
-pub struct Answered {
+pub struct AnswerCache {
     answers: HashMap<Vec<u8>, Hypothesis>,
 }
 
-impl Answered {
+impl AnswerCache {
     /// Decodes every source, in the order given; those that were answered before are looked up.
     pub fn greedy(&mut self, stepper: &mut dyn Stepper, sources: &[&[u8]]) -> Result<Vec<Hypothesis>, EngineError> {
         let mut new = HashSet::new();
@@ -98,11 +98,11 @@ mod tests {
     #[test]
     fn nothing_is_asked_twice() {
         let [a, b, c]: [&[u8]; 3] = [&[1], &[2, 3], &[4]];
-        let (mut toy, mut answered) = (Toy::new(3, 12), Answered::default());
+        let (mut toy, mut cache) = (Toy::new(3, 12), AnswerCache::default());
         let once = greedy(&mut toy, &[a, b, c]).unwrap();
-        assert_eq!(answered.greedy(&mut toy, &[a, b, a]).unwrap(), [&once[0], &once[1], &once[0]].map(Clone::clone));
+        assert_eq!(cache.greedy(&mut toy, &[a, b, a]).unwrap(), [&once[0], &once[1], &once[0]].map(Clone::clone));
         assert_eq!(toy.sources.len(), 2);
-        assert_eq!(answered.greedy(&mut toy, &[b, c, a]).unwrap(), [&once[1], &once[2], &once[0]].map(Clone::clone));
+        assert_eq!(cache.greedy(&mut toy, &[b, c, a]).unwrap(), [&once[1], &once[2], &once[0]].map(Clone::clone));
         assert_eq!(toy.sources, [c]);
     }
 }

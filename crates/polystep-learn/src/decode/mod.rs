@@ -1,7 +1,7 @@
 //! From a model to answers: greedy and beam search over any [`Stepper`], with log-probabilities kept.
 //!
-//! The search runs on the host and knows nothing of devices. A stepper encodes the sources once, then extends *lanes*
-//! (hypotheses) by one token at a time. A lane names its parent of the step before, so that cached keys and values are
+//! The search runs on the host and knows nothing of devices. A stepper encodes the sources once, then extends open hypotheses
+//! by one token at a time. A hypothesis names its parent of the step before, so that cached keys and values are
 //! looked up, never moved.
 
 mod answers;
@@ -10,40 +10,40 @@ mod engine;
 mod greedy;
 mod recursive;
 
-pub use answers::{Questions, Recursion};
+pub use answers::{Recursion, beam_answers, greedy_answers, recursive_answers};
 pub use beam::{BeamOptions, BeamResult, beam_search};
 pub use engine::EngineStepper;
-pub use greedy::{Answered, greedy};
+pub use greedy::{AnswerCache, greedy};
 pub use recursive::{RecursiveProof, Start, Stopped, recursive_proofs};
 
 use polystep_engine::EngineError;
 
 /// One hypothesis to be extended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lane {
+pub struct OpenHypothesis {
     /// Which source it answers.
     pub source: u32,
-    /// Index of the lane it continues among the lanes of the step before (ignored in the first step).
+    /// Index of the one it continues among those of the step before (ignored in the first step).
     pub parent: u32,
     /// The token it adds.
     pub token: u8,
 }
 
-/// The best next tokens of each lane, best first; ties go to the smaller token.
+/// The best next tokens of each open hypothesis, best first; ties go to the smaller token.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TopTokens {
-    /// How many per lane.
+    /// How many per hypothesis.
     pub k: usize,
-    /// `lanes × k` tokens.
+    /// `hypotheses × k` tokens.
     pub tokens: Vec<u8>,
     /// Their log-probabilities.
     pub logprobs: Vec<f32>,
 }
 
 impl TopTokens {
-    /// The best tokens of one lane with their log-probabilities.
-    pub fn lane(&self, lane: usize) -> impl Iterator<Item = (u8, f32)> + '_ {
-        let at = lane * self.k..(lane + 1) * self.k;
+    /// The best tokens of one hypothesis with their log-probabilities.
+    pub fn of(&self, hypothesis: usize) -> impl Iterator<Item = (u8, f32)> + '_ {
+        let at = hypothesis * self.k..(hypothesis + 1) * self.k;
         self.tokens[at.clone()].iter().copied().zip(self.logprobs[at].iter().copied())
     }
 }
@@ -51,15 +51,15 @@ impl TopTokens {
 /// What a stepper can hold at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capacity {
-    /// Lanes of one step.
-    pub lanes: usize,
+    /// Open hypotheses of one step.
+    pub hypotheses: usize,
     /// Source tokens of one group.
     pub tokens: usize,
 }
 
 /// A model that can be asked for next tokens.
 pub trait Stepper {
-    /// How many lanes one step may have, and how many source tokens (`</s>` included) one call of `begin` may take.
+    /// How many hypotheses one step may extend, and how many source tokens (`</s>` included) one call of `begin` may take.
     fn capacity(&self) -> Capacity;
 
     /// The longest source and the longest output, `</s>` included. A longer source gets no answer, which is wrong.
@@ -68,9 +68,15 @@ pub trait Stepper {
     /// Encodes sources (without `</s>`); forgets everything before.
     fn begin(&mut self, sources: &[&[u8]]) -> Result<(), EngineError>;
 
-    /// Extends every lane by its token, which stands at `position` of the decoder's input (0 is `<s>`), and returns the `k`
+    /// Extends every hypothesis by its token, which stands at `position` of the decoder's input (0 is `<s>`), and returns the `k`
     /// best tokens after it.
-    fn step(&mut self, position: usize, lanes: &[Lane], k: usize, out: &mut TopTokens) -> Result<(), EngineError>;
+    fn step(
+        &mut self,
+        position: usize,
+        open: &[OpenHypothesis],
+        k: usize,
+        out: &mut TopTokens,
+    ) -> Result<(), EngineError>;
 }
 
 /// One finished output.
@@ -123,7 +129,7 @@ pub(crate) mod toy {
 
     impl Stepper for Toy {
         fn capacity(&self) -> Capacity {
-            Capacity { lanes: 16, tokens: 40 }
+            Capacity { hypotheses: 16, tokens: 40 }
         }
 
         fn max_tokens(&self) -> usize {
@@ -135,11 +141,17 @@ pub(crate) mod toy {
             Ok(())
         }
 
-        fn step(&mut self, position: usize, lanes: &[Lane], k: usize, out: &mut TopTokens) -> Result<(), EngineError> {
+        fn step(
+            &mut self,
+            position: usize,
+            open: &[OpenHypothesis],
+            k: usize,
+            out: &mut TopTokens,
+        ) -> Result<(), EngineError> {
             (out.k, out.tokens, out.logprobs) = (k.min(self.symbols + 1), Vec::new(), Vec::new());
-            for lane in lanes {
+            for hypothesis in open {
                 for (token, logprob) in
-                    self.next(&self.sources[lane.source as usize], position, lane.token).iter().take(out.k)
+                    self.next(&self.sources[hypothesis.source as usize], position, hypothesis.token).iter().take(out.k)
                 {
                     out.tokens.push(*token);
                     out.logprobs.push(*logprob);

@@ -4,7 +4,7 @@
 //! after 2n + 4 steps, n being the length of the right proof. In the calculator setting brackets are evaluated in the loop,
 //! so the states are evaluated ones. All proofs walk in step: one greedy call per round, for what was not answered before.
 
-use super::{Answered, Stepper};
+use super::{AnswerCache, Stepper};
 use polystep_core::judge::{evaluate_brackets, untagged};
 use polystep_core::notation::parse_tokens;
 use polystep_core::{Setting, Task, token};
@@ -38,7 +38,7 @@ pub struct RecursiveProof {
 }
 
 /// What one output means for the proof.
-enum Outcome {
+enum Reading {
     Next(Vec<u8>),
     End(Vec<u8>),
     Malformed(Vec<u8>),
@@ -58,23 +58,23 @@ pub fn recursive_proofs(
     stepper: &mut dyn Stepper,
     task: &Task,
     starts: &[Start],
-    answered: &mut Answered,
+    cache: &mut AnswerCache,
 ) -> Result<Vec<RecursiveProof>, EngineError> {
     let mut proofs = vec![RecursiveProof::default(); starts.len()];
     let mut walking: Vec<usize> = (0..starts.len()).filter(|&i| starts[i].steps > 0).collect();
     while !walking.is_empty() {
         let inputs: Vec<&[u8]> =
             walking.iter().map(|&i| proofs[i].states.last().unwrap_or(&starts[i].input).as_slice()).collect();
-        let outputs = answered.greedy(stepper, &inputs)?;
+        let outputs = cache.greedy(stepper, &inputs)?;
         let mut next = Vec::with_capacity(walking.len());
         for (i, output) in walking.into_iter().zip(outputs) {
             let (proof, start) = (&mut proofs[i], &starts[i]);
             proof.logprobs.push(output.logprob);
             proof.outputs.push(output.tokens.clone());
             let (state, stop) = match read(output.tokens, output.finished, task) {
-                Outcome::End(state) => (state, Some(Stopped::End)),
-                Outcome::Malformed(state) => (state, Some(Stopped::Malformed)),
-                Outcome::Next(state) => {
+                Reading::End(state) => (state, Some(Stopped::End)),
+                Reading::Malformed(state) => (state, Some(Stopped::Malformed)),
+                Reading::Next(state) => {
                     let seen = state == start.input || proof.states.contains(&state);
                     (state, seen.then_some(Stopped::Loop))
                 }
@@ -91,16 +91,16 @@ pub fn recursive_proofs(
     Ok(proofs)
 }
 
-fn read(output: Vec<u8>, finished: bool, task: &Task) -> Outcome {
+fn read(output: Vec<u8>, finished: bool, task: &Task) -> Reading {
     if !finished {
-        return Outcome::Malformed(output);
+        return Reading::Malformed(output);
     }
     let readable = |tokens: &[u8]| parse_tokens(tokens, task.notation, task.style).ok().map(|(state, _)| state);
     match task.setting {
         Setting::Annotated => match untagged(&output).and_then(|state| readable(&state)) {
-            None => Outcome::Malformed(output),
-            Some(_) if output.first() == Some(&token::END) => Outcome::End(output),
-            Some(_) => Outcome::Next(output),
+            None => Reading::Malformed(output),
+            Some(_) if output.first() == Some(&token::END) => Reading::End(output),
+            Some(_) => Reading::Next(output),
         },
         setting => {
             let evaluated = match setting {
@@ -109,9 +109,9 @@ fn read(output: Vec<u8>, finished: bool, task: &Task) -> Outcome {
                 _ => Some(output.clone()),
             };
             match evaluated.and_then(|tokens| readable(&tokens).map(|state| (tokens, state))) {
-                None => Outcome::Malformed(output),
-                Some((tokens, state)) if state.is_endpoint() => Outcome::End(tokens),
-                Some((tokens, _)) => Outcome::Next(tokens),
+                None => Reading::Malformed(output),
+                Some((tokens, state)) if state.is_endpoint() => Reading::End(tokens),
+                Some((tokens, _)) => Reading::Next(tokens),
             }
         }
     }
@@ -120,7 +120,7 @@ fn read(output: Vec<u8>, finished: bool, task: &Task) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decode::{Capacity, Lane, TopTokens};
+    use crate::decode::{Capacity, OpenHypothesis, TopTokens};
     use polystep_core::token::{EOS, encode};
     use polystep_core::{Notation, Space};
     use std::collections::HashMap;
@@ -133,7 +133,7 @@ mod tests {
 
     impl Stepper for Parrot {
         fn capacity(&self) -> Capacity {
-            Capacity { lanes: 3, tokens: 1000 }
+            Capacity { hypotheses: 3, tokens: 1000 }
         }
 
         fn max_tokens(&self) -> usize {
@@ -145,9 +145,15 @@ mod tests {
             Ok(())
         }
 
-        fn step(&mut self, position: usize, lanes: &[Lane], _: usize, out: &mut TopTokens) -> Result<(), EngineError> {
-            let token = |lane: &Lane| self.now[lane.source as usize].get(position).copied().unwrap_or(EOS);
-            *out = TopTokens { k: 1, tokens: lanes.iter().map(token).collect(), logprobs: vec![-0.1; lanes.len()] };
+        fn step(
+            &mut self,
+            position: usize,
+            open: &[OpenHypothesis],
+            _: usize,
+            out: &mut TopTokens,
+        ) -> Result<(), EngineError> {
+            let token = |h: &OpenHypothesis| self.now[h.source as usize].get(position).copied().unwrap_or(EOS);
+            *out = TopTokens { k: 1, tokens: open.iter().map(token).collect(), logprobs: vec![-0.1; open.len()] };
             Ok(())
         }
     }
@@ -162,7 +168,7 @@ mod tests {
         let answers = table.iter().map(|(a, b)| (encode(a).unwrap(), encode(b).unwrap())).collect();
         let start = Start { input: encode(start).unwrap(), steps };
         let mut proofs =
-            recursive_proofs(&mut Parrot { answers, now: Vec::new() }, &task, &[start], &mut Answered::default())
+            recursive_proofs(&mut Parrot { answers, now: Vec::new() }, &task, &[start], &mut AnswerCache::default())
                 .unwrap();
         proofs.remove(0)
     }

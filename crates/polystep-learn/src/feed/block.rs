@@ -1,7 +1,11 @@
-//! A block: the step examples of some consecutive proofs, flat, and the order in which training sees them.
+//! A block: the step examples of some consecutive proofs in one flat buffer, and the order in which training sees them.
+
+use std::fmt::Display;
 
 use polystep_core::{Examples, Stream};
 use serde::{Deserialize, Serialize};
+
+use crate::LearnError;
 
 /// What was drawn, and what of it training never sees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,8 +50,8 @@ impl Block {
         self.counts.rejected += rejected;
     }
 
-    /// Orders the examples at random, but for those with more than `longest` tokens on a side, `</s>` included, which are
-    /// skipped. Their place is drawn after they are left out.
+    /// Orders the examples at random. Those with more than `longest` tokens on a side, `</s>` included, are left out before
+    /// the order is drawn, and counted as skipped.
     pub fn shuffle(&mut self, longest: usize, stream: &mut Stream) {
         let spans = self.examples.spans.iter().enumerate();
         let short = spans.filter(|(_, s)| usize::from(s.src_len.max(s.tgt_len)) < longest);
@@ -65,6 +69,19 @@ impl Block {
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.order.is_empty()
+    }
+
+    /// An error if there is nothing to learn from in the block, or if it has fewer examples than `used`. `who` learns.
+    pub(super) fn check(&self, who: impl Display, used: u64) -> Result<(), LearnError> {
+        if self.is_empty() {
+            let why = "its polynomials belong to the evaluation sets, or are too long for model.max_positions";
+            return Err(LearnError::Data(format!("{who} has no examples to learn from: {why}")));
+        }
+        if used > self.len() as u64 {
+            let why = format!("{used} examples of a block are used, and it has {}", self.len());
+            return Err(LearnError::Data(format!("the checkpoint's data position is wrong: {why}")));
+        }
+        Ok(())
     }
 
     /// What was drawn.

@@ -1,14 +1,14 @@
-//! Batches cut from a row of blocks, across their borders.
+//! Batches cut from blocks, across their borders.
 //!
-//! A batch has `limits.sequences` examples, or fewer where the next one would exceed the tokens that memory was set up for
-//! ([`crate::train::Plan`] chooses these so that it about never happens). Where a batch ends depends on data and limits
-//! alone.
+//! A batch has `limits.sequences` examples. It has fewer where the next one would exceed the tokens that memory was set up
+//! for; the limits are chosen so that this almost never happens. Where a batch ends depends on data and limits alone.
 
 use polystep_core::token;
 use polystep_engine::{Batch, Limits, Packed};
 use serde::{Deserialize, Serialize};
 
-use super::{Block, Counts};
+use super::{Block, BlockQueue, Counts, threads_stopped};
+use crate::LearnError;
 
 /// The next example: the `offset`-th of its block, in training's order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,6 +60,18 @@ impl Cutter {
     /// What was drawn up to the position, the block of a used example wholly included.
     pub fn counts(&self) -> Counts {
         self.counts
+    }
+
+    /// Fills a batch from the blocks that begin at the position.
+    pub(super) fn fill(&mut self, blocks: &mut BlockQueue, batch: &mut Batch) -> Result<(), LearnError> {
+        loop {
+            let block = blocks.block(&|| false)?.ok_or_else(threads_stopped)?;
+            block.check("the run", self.position.offset)?;
+            if self.take(block, batch) {
+                return Ok(());
+            }
+            blocks.pass();
+        }
     }
 
     /// Puts examples of the block at the position into the batch until the batch is full (`true`) or the block is used up.

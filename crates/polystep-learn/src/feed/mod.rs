@@ -1,44 +1,62 @@
-//! Where batches come from. Blocks of proofs are made in any thread, in any order; each is a function of its number alone,
-//! and so is the row of batches cut from them. The data position (block, offset) is all that a checkpoint needs.
+//! Where batches come from.
 //!
-//! [`Proofs`] is the paper's task. A mixture of tasks is another [`Source`] (its blocks are functions of their numbers); a
-//! curriculum ([`crate::curriculum::Lessons`]) is another [`Feed`] (it watches the training).
+//! Blocks of proofs are made in any thread, in any order. Each block depends on its number alone, and so do the batches cut
+//! from the blocks. So the data position (block, offset) is all that a checkpoint needs.
+//!
+//! [`Proofs`] makes the blocks of one task or of several. [`BatchQueue`] cuts them into batches; [`Lessons`] cuts them as a
+//! curriculum wants them, which depends on how the training goes. Both are a [`Feed`].
+//!
+//! Whoever waits for data passes a function that says when to give up. A space may leave so little to draw that a block takes
+//! hours; a signal and a budget in minutes must end the wait all the same.
 
-mod background;
+mod batches;
 mod block;
+mod course;
 mod cut;
+mod lessons;
 mod proofs;
-mod row;
+mod queue;
+mod sets;
 
-pub use background::Background;
+pub use batches::BatchQueue;
 pub use block::{Block, Counts};
+pub use course::{Course, Syllabus};
 pub use cut::{Cutter, Position, fits, push_example};
+pub use lessons::{Curriculum, Lessons};
 pub use proofs::{BLOCK_PROOFS, Proofs};
-pub use row::Row;
+pub use queue::BlockQueue;
+pub use sets::{EvalSet, EvalStep, Questions};
+
+use std::sync::atomic::AtomicBool;
 
 use polystep_engine::Batch;
 
 use crate::LearnError;
-use crate::curriculum::Course;
 use crate::log::TaskLine;
-use crate::train::{EvalSet, Scores};
+use crate::train::Scores;
 
 /// Makes blocks, in a thread of its own.
 pub trait Generator: Send {
-    /// Makes block `index`: always the same, whatever was made before.
-    fn fill(&mut self, index: u64, block: &mut Block);
+    /// Makes block `index`. It is always the same block, whatever was made before. When `stop` is raised the block is not
+    /// needed any more, and may be left incomplete.
+    fn fill(&mut self, index: u64, block: &mut Block, stop: &AtomicBool);
 }
 
-/// A row of blocks.
+/// A sequence of blocks.
 pub trait Source: Send + Sync {
     /// A generator for one thread.
     fn generator(&self) -> Result<Box<dyn Generator>, LearnError>;
 }
 
-/// A row of batches.
+/// A sequence of batches.
 pub trait Feed {
-    /// The next batch.
-    fn next(&mut self) -> Result<&Batch, LearnError>;
+    /// The next batch. None if `give_up` became true before there was one; then the position has not moved.
+    fn next_unless(&mut self, give_up: &dyn Fn() -> bool) -> Result<Option<&Batch>, LearnError>;
+
+    /// The next batch, however long it takes.
+    fn next(&mut self) -> Result<&Batch, LearnError> {
+        self.next_unless(&|| false)?.ok_or_else(threads_stopped)
+    }
 
     /// Where the batch after the last one given begins.
     fn position(&self) -> Position;
@@ -51,19 +69,19 @@ pub trait Feed {
         None
     }
 
-    /// What the model is to be examined on before the next batch, if the feed wants to know how it does.
-    fn exam(&mut self) -> Result<Option<EvalSet>, LearnError> {
+    /// What the model is to be examined on before the next batch. None if no exam is due, or if `give_up` became true.
+    fn exam(&mut self, _give_up: &dyn Fn() -> bool) -> Result<Option<EvalSet>, LearnError> {
         Ok(None)
     }
 
-    /// Takes the exam's scores after a step; says how each task stands.
+    /// Takes the exam's scores after a step, and says how each task stands.
     fn graded(&mut self, _step: u64, _scores: &Scores) -> Vec<TaskLine> {
         Vec::new()
     }
 }
 
 /// The threads of a feed end only when it does.
-pub(crate) fn gone() -> LearnError {
+fn threads_stopped() -> LearnError {
     LearnError::Data("the threads that make the data have stopped; this is a bug".into())
 }
 

@@ -1,7 +1,10 @@
-//! Tasks as a row of blocks: 16 384 consecutive proofs of the training stream each, guarded, flattened to step examples and
-//! permuted by (seed, shuffle, block). Several tasks share every block in equal parts, so that each batch mixes them; those
-//! of a curriculum have rows of their own, of smaller blocks. An exercise of the arithmetic probe is a proof of one step.
+//! The proofs of a task as blocks. A block holds 16 384 consecutive proofs of the training stream. They pass the guard, are
+//! flattened to step examples, and are permuted by (seed, shuffle, block).
+//!
+//! Several tasks share every block in equal parts, so that each batch mixes them. The tasks of a curriculum have blocks of
+//! their own, which are smaller. An exercise of the arithmetic probe is a proof of one step.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use polystep_core::{Guard, Purpose, Sampler, Setting, SpaceError, Streams, Task};
@@ -95,7 +98,7 @@ struct ProofGenerator {
 }
 
 impl Generator for ProofGenerator {
-    fn fill(&mut self, index: u64, block: &mut Block) {
+    fn fill(&mut self, index: u64, block: &mut Block, stop: &AtomicBool) {
         let Proofs { longest, guard, block_proofs: n, .. } = &self.source;
         block.clear();
         let parts = self.samplers.len() as u64;
@@ -103,7 +106,7 @@ impl Generator for ProofGenerator {
             // Whole numbers that add up to the block.
             let share = n * (part + 1) / parts - n * part / parts;
             let before = sampler.rejected();
-            for proof in index * share..(index + 1) * share {
+            for proof in (index * share..(index + 1) * share).take_while(|_| !stop.load(Ordering::Relaxed)) {
                 sampler.write_examples(proof, Some(guard), &mut block.examples);
             }
             block.count(share, sampler.rejected() - before);

@@ -20,8 +20,8 @@ fn source() -> Proofs {
     Proofs::new(&task(), 3, 512).unwrap().with_blocks_of(10)
 }
 
-fn feed(source: &dyn Source, position: Position, counts: Counts, threads: usize) -> Background {
-    Background::start(source, LIMITS, position, counts, threads).unwrap()
+fn feed(source: &dyn Source, position: Position, counts: Counts, threads: usize) -> BatchQueue {
+    BatchQueue::start(source, LIMITS, position, counts, threads).unwrap()
 }
 
 /// The next batches, each with what the feed says of itself after it.
@@ -58,7 +58,7 @@ fn any_position_continues_as_if_nothing_had_happened() {
 fn a_block_is_a_permutation_of_its_proofs_steps() {
     let source = source();
     let mut block = Block::default();
-    source.generator().unwrap().fill(4, &mut block);
+    source.generator().unwrap().fill(4, &mut block, &AtomicBool::new(false));
     let mut sampler = Sampler::new(&task(), 3, polystep_core::Purpose::Train).unwrap();
     let mut plain = polystep_core::Examples::default();
     (40..50).for_each(|i| sampler.write_examples(i, Some(source.guard()), &mut plain));
@@ -76,7 +76,7 @@ fn other_seeds_and_blocks_are_other_data() {
     let other = Proofs::new(&task(), 4, 512).unwrap().with_blocks_of(10);
     let first = |source: &Proofs, block| {
         let mut out = Block::default();
-        source.generator().unwrap().fill(block, &mut out);
+        source.generator().unwrap().fill(block, &mut out, &AtomicBool::new(false));
         out.examples
     };
     assert_ne!(first(&source(), 0), first(&other, 0));
@@ -134,7 +134,7 @@ proptest! {
         let space = Space::named("small_coeff").unwrap();
         let source = Proofs::new(&Task::new(space, 1), seed, 512).unwrap().with_blocks_of(300);
         let mut out = Block::default();
-        source.generator().unwrap().fill(block, &mut out);
+        source.generator().unwrap().fill(block, &mut out, &AtomicBool::new(false));
         for i in 0..out.len() {
             let text = token::decode(out.example(i).0, Notation::Infix);
             let state = notation::parse(&text, Notation::Infix, Style::default()).unwrap();
@@ -152,7 +152,7 @@ fn exercises_are_guarded_and_mixed() {
         let space = Space::exercises("arithmetic").unwrap();
         let task = Task { setting: Setting::Arithmetic, notation, ..Task::new(space, 1) };
         let mut block = Block::default();
-        Proofs::new(&task, 1, 512).unwrap().generator().unwrap().fill(3, &mut block);
+        Proofs::new(&task, 1, 512).unwrap().generator().unwrap().fill(3, &mut block, &AtomicBool::new(false));
         block
     };
     let (infix, prefix) = (block(Notation::Infix), block(Notation::Prefix));
@@ -178,7 +178,11 @@ fn exercises_are_guarded_and_mixed() {
 #[test]
 fn rejections_are_counted() {
     let mut block = Block::default();
-    Proofs::new(&task(), 1, 512).unwrap().with_blocks_of(3000).generator().unwrap().fill(0, &mut block);
+    Proofs::new(&task(), 1, 512).unwrap().with_blocks_of(3000).generator().unwrap().fill(
+        0,
+        &mut block,
+        &AtomicBool::new(false),
+    );
     assert!(block.counts().rejected > 0, "{:?}", block.counts());
 }
 
@@ -188,7 +192,7 @@ fn tasks_share_a_block_in_equal_parts() {
     let tasks = [task(), large.clone(), Task { vars: 2, ..task() }];
     let source = Proofs::mixed(&tasks, 3, 512).unwrap().with_blocks_of(10);
     let mut block = Block::default();
-    source.generator().unwrap().fill(2, &mut block);
+    source.generator().unwrap().fill(2, &mut block, &AtomicBool::new(false));
     // 3, 3 and 4 of ten proofs; the second task's are its proofs 6 to 8.
     let starts = |task: &Task, proofs: std::ops::Range<u64>| {
         let mut sampler = Sampler::new(task, 3, polystep_core::Purpose::Train).unwrap();

@@ -9,7 +9,7 @@ pub use tensorboard::EventFile;
 use std::path::Path;
 
 use crate::LearnError;
-use crate::train::{Progress, TestReport};
+use crate::train::TestReport;
 
 /// Something that happened in a run.
 #[derive(Clone, Debug)]
@@ -40,6 +40,35 @@ pub enum Event<'a> {
     },
     /// The run has come to its end.
     Finished(&'a TestReport),
+}
+
+/// A moment of a run, about once a second.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Progress {
+    /// Optimiser steps whose results are known.
+    pub step: u64,
+    /// Examples seen.
+    pub examples: u64,
+    /// Mean loss over the steps since the last progress.
+    pub loss: f64,
+    /// Share of their training examples with every token right.
+    pub exact: f64,
+    /// Full proofs on the validation set, last time.
+    pub full_proof: Option<f64>,
+    /// Learning rate of the last step.
+    pub lr: f64,
+    /// Examples a second.
+    pub examples_per_second: f64,
+    /// Source and target tokens a second.
+    pub tokens_per_second: f64,
+    /// Operations of matrix products and attention a second.
+    pub flops_per_second: f64,
+    /// Share of the budget that is spent.
+    pub done: f64,
+    /// Seconds of training, over all sessions.
+    pub seconds: f64,
+    /// Seconds left, by the pace of this session.
+    pub left: Option<f64>,
 }
 
 /// Whoever wants to know. Called between two steps; what it does costs training time.

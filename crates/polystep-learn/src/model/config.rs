@@ -6,11 +6,12 @@ use serde::{Deserialize, Serialize};
 
 /// The paper's two sizes. `S` = 4+4 layers, 4 heads; `L` = 6+6 layers, 8 heads; both with d 256.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
 pub enum Size {
     /// Transformer-S.
+    #[serde(alias = "s")]
     S,
     /// Transformer-L.
+    #[serde(alias = "l")]
     L,
 }
 

@@ -3,12 +3,12 @@
 //!
 //! Each tensor has a stream of its own, keyed by its Hugging Face name, so that adding a layer does not change the others.
 
-use super::{Layout, ModelConfig};
+use super::{ModelConfig, ParamLayout};
 use polystep_core::stream::{Purpose, Streams};
 use polystep_core::token;
 
 /// The flat buffer of a fresh model.
-pub fn initial_params(config: &ModelConfig, layout: &Layout, seed: u64) -> Vec<f32> {
+pub fn initial_params(config: &ModelConfig, layout: &ParamLayout, seed: u64) -> Vec<f32> {
     let mut flat = vec![0.0; layout.len()];
     for named in layout.names() {
         let values = &mut flat[named.offset..][..named.len()];
@@ -51,7 +51,7 @@ mod tests {
     #[test]
     fn fresh_weights_have_the_right_moments() {
         let config = ModelConfig::of_size(Size::S);
-        let layout = Layout::new(&config);
+        let layout = ParamLayout::new(&config);
         let flat = initial_params(&config, &layout, 1);
         for named in layout.names().iter().filter(|n| n.shape.len() == 2) {
             let v = &flat[named.offset..][..named.len()];

@@ -57,7 +57,7 @@ pub(crate) struct StackParams {
 
 /// Every parameter of a model.
 #[derive(Clone, Debug)]
-pub struct Layout {
+pub struct ParamLayout {
     pub(crate) token: Param,
     pub(crate) encoder: StackParams,
     pub(crate) decoder: StackParams,
@@ -148,7 +148,7 @@ impl Builder {
     }
 }
 
-impl Layout {
+impl ParamLayout {
     /// The layout of a model.
     pub fn new(config: &ModelConfig) -> Self {
         let mut b = Builder { names: Vec::new(), len: 0, d: config.d };
@@ -159,7 +159,7 @@ impl Layout {
             .flat_map(|l| ["k", "v"].map(|p| format!("model.decoder.layers.{l}.encoder_attn.{p}_proj")))
             .collect();
         let cross_kv = b.fused(&kv);
-        Layout { token, encoder, decoder, cross_kv, names: b.names, len: b.len }
+        ParamLayout { token, encoder, decoder, cross_kv, names: b.names, len: b.len }
     }
 
     /// Length of the flat buffer (a few elements of padding included, always zero).
@@ -192,16 +192,16 @@ mod tests {
     #[test]
     fn counts_are_those_of_bart_and_mbart() {
         let mut config = ModelConfig::of_size(Size::S);
-        let layout = Layout::new(&config);
+        let layout = ParamLayout::new(&config);
         assert_eq!((layout.names().len(), layout.parameters()), (179, 7_648_256 + 6_144));
         config.norm = NormOrder::Post;
-        let layout = Layout::new(&config);
+        let layout = ParamLayout::new(&config);
         assert_eq!((layout.names().len(), layout.parameters()), (175, 7_647_232 + 6_144));
     }
 
     #[test]
     fn names_do_not_overlap() {
-        let layout = Layout::new(&ModelConfig::of_size(Size::L));
+        let layout = ParamLayout::new(&ModelConfig::of_size(Size::L));
         let mut ranges: Vec<_> = layout.names().iter().map(|n| (n.offset, n.offset + n.len(), &n.name)).collect();
         ranges.sort();
         for w in ranges.windows(2) {

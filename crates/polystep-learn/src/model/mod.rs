@@ -1,7 +1,7 @@
 //! The encoder-decoder Transformer of the paper, in the two shapes Hugging Face knows: BART (post-norm) and mBART
 //! (pre-norm).
 //!
-//! A model is a [`ModelConfig`], a [`Layout`] of its parameters in one flat buffer, and the [`Program`]s that the engine
+//! A model is a [`ModelConfig`], a [`ParamLayout`] of its parameters in one flat buffer, and the [`Program`]s that the engine
 //! runs. Nothing here computes: the same programs run on the CPU and on CUDA.
 
 mod config;
@@ -11,7 +11,7 @@ mod programs;
 
 pub use config::{ModelConfig, Size};
 pub use init::initial_params;
-pub use layout::{Layout, NamedParam};
+pub use layout::{NamedParam, ParamLayout};
 pub use programs::{
     DecodingPrograms, Optimiser, TrainingProgram, decoding_programs, evaluation_program, training_program,
 };

@@ -6,7 +6,7 @@
 //! that weight gradients may still read one while the chain already writes the other.
 
 use super::layout::{LinearParams, StackParams, SubParams};
-use super::{Layout, ModelConfig};
+use super::{ModelConfig, ParamLayout};
 use polystep_engine::{Dim, Dropout, Dtype, NormOrder, Op, Program, Side, Slot, View};
 
 /// Adam's constants. The learning rate is not here: it changes from step to step.
@@ -92,7 +92,7 @@ enum Mode {
 
 struct Builder<'a> {
     config: &'a ModelConfig,
-    layout: &'a Layout,
+    layout: &'a ParamLayout,
     p: Program,
     sites: u32,
     mode: Mode,
@@ -108,7 +108,7 @@ pub struct DecodingPrograms {
 }
 
 /// Programs for decoding with the `k` best tokens per lane and at most `positions` tokens of output.
-pub fn decoding_programs(config: &ModelConfig, layout: &Layout, positions: usize, k: usize) -> DecodingPrograms {
+pub fn decoding_programs(config: &ModelConfig, layout: &ParamLayout, positions: usize, k: usize) -> DecodingPrograms {
     let mut b = Builder::new(config, layout, false);
     let encoder = b.stack("encoder", Side::Src, &layout.encoder, None);
     let kv = b.cross_kv(&encoder);
@@ -124,7 +124,7 @@ pub fn decoding_programs(config: &ModelConfig, layout: &Layout, positions: usize
 }
 
 /// Forward and cross-entropy, no gradient: validation by teacher forcing.
-pub fn evaluation_program(config: &ModelConfig, layout: &Layout) -> TrainingProgram {
+pub fn evaluation_program(config: &ModelConfig, layout: &ParamLayout) -> TrainingProgram {
     let mut b = Builder::new(config, layout, false);
     let (_, _, logits, _) = b.forward();
     b.p.push(Op::CrossEntropy { logits, backward: false });
@@ -132,7 +132,7 @@ pub fn evaluation_program(config: &ModelConfig, layout: &Layout) -> TrainingProg
 }
 
 /// Forward, loss and backward; then the optimiser, unless only gradients are wanted.
-pub fn training_program(config: &ModelConfig, layout: &Layout, optimiser: Option<Optimiser>) -> TrainingProgram {
+pub fn training_program(config: &ModelConfig, layout: &ParamLayout, optimiser: Option<Optimiser>) -> TrainingProgram {
     let mut b = Builder::new(config, layout, true);
     let (encoder, decoder, logits, kv) = b.forward();
     b.p.push(Op::CrossEntropy { logits, backward: true });
@@ -144,7 +144,7 @@ pub fn training_program(config: &ModelConfig, layout: &Layout, optimiser: Option
 }
 
 impl<'a> Builder<'a> {
-    fn new(config: &'a ModelConfig, layout: &'a Layout, training: bool) -> Self {
+    fn new(config: &'a ModelConfig, layout: &'a ParamLayout, training: bool) -> Self {
         let p = Program { params: layout.len(), ..Program::default() };
         // An evaluation never drops anything: sites stay unused there.
         let sites = if training && config.dropout > 0.0 { 1 } else { 0 };

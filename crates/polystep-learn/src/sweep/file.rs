@@ -24,7 +24,7 @@ const OTHER_SET: [&str; 5] = ["data.config", "data.vars", "data.also", "data.set
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stop {
-    /// It is stopped by the [median rule](super::Rule).
+    /// It is stopped by the [median rule](super::MedianRule).
     Median,
     /// It runs to its end.
     Never,
@@ -33,7 +33,7 @@ pub enum Stop {
 /// `[sweep]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Settings {
+pub struct SweepTable {
     /// How many combinations are tried, drawn at random; all of them, in the grid's order, if not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runs: Option<usize>,
@@ -47,9 +47,9 @@ pub struct Settings {
     pub least: usize,
 }
 
-impl Default for Settings {
+impl Default for SweepTable {
     fn default() -> Self {
-        Settings { runs: None, seed: 1, stop: Stop::Median, grace: 0.25, least: 3 }
+        SweepTable { runs: None, seed: 1, stop: Stop::Median, grace: 0.25, least: 3 }
     }
 }
 
@@ -61,7 +61,7 @@ pub struct Sweep {
     /// The keys of the grid, in the file's order.
     pub axes: Vec<Axis>,
     /// `[sweep]`.
-    pub settings: Settings,
+    pub settings: SweepTable,
     /// Every combination, the last key changing fastest.
     pub combinations: Vec<Trial>,
 }
@@ -76,7 +76,7 @@ impl Sweep {
         let base = Table::deserialize(toml::Deserializer::from(document)).map_err(wrong)?;
         let settings = match settings {
             Some(table) => read_settings(text, table)?,
-            None => Settings::default(),
+            None => SweepTable::default(),
         };
         let Some(grid) = grid else {
             return Err(ConfigError::new(
@@ -172,10 +172,10 @@ impl Sweep {
     }
 }
 
-fn read_settings(text: &str, table: Spanned<DeValue<'_>>) -> Result<Settings, ConfigError> {
+fn read_settings(text: &str, table: Spanned<DeValue<'_>>) -> Result<SweepTable, ConfigError> {
     let span = table.span();
-    let settings =
-        Settings::deserialize(toml::de::ValueDeserializer::from(table)).map_err(|e| ConfigError::of_toml(text, &e))?;
+    let settings = SweepTable::deserialize(toml::de::ValueDeserializer::from(table))
+        .map_err(|e| ConfigError::of_toml(text, &e))?;
     let refuse = |wrong: bool, why: &str| if wrong { Err(ConfigError::at(text, span.clone(), why)) } else { Ok(()) };
     refuse(settings.runs == Some(0), "sweep.runs must be at least 1")?;
     refuse(settings.seed > i64::MAX as u64, "sweep.seed must be below 2^63")?;

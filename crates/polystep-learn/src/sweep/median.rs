@@ -6,8 +6,8 @@
 
 use std::path::Path;
 
-use super::file::{Settings, Stop, Sweep};
-use super::trial::{Curve, Score, State, TrialFolder};
+use super::file::{Stop, Sweep, SweepTable};
+use super::trial::{Curve, Score, TrialFolder, TrialState};
 use crate::LearnError;
 use crate::config::TrainTable;
 use crate::log::ValidLine;
@@ -15,23 +15,23 @@ use crate::train::{Spent, share};
 
 /// The rule for one trial.
 #[derive(Clone, Debug)]
-pub struct Rule<'a> {
-    settings: &'a Settings,
+pub struct MedianRule<'a> {
+    settings: &'a SweepTable,
     train: &'a TrainTable,
     others: Vec<Curve>,
 }
 
-impl<'a> Rule<'a> {
+impl<'a> MedianRule<'a> {
     /// The rule for a trial that is trained as in `train`: it is compared with those that have ended in the sweep's folder.
     pub fn new(sweep: &'a Sweep, out: &Path, train: &'a TrainTable) -> Result<Self, LearnError> {
         let mut others = Vec::new();
         for trial in sweep.trials() {
             let folder = TrialFolder::new(out, trial);
-            if folder.state()?.is_some_and(State::over) {
+            if folder.state()?.is_some_and(TrialState::over) {
                 others.push(folder.curve()?);
             }
         }
-        Ok(Rule { settings: &sweep.settings, train, others })
+        Ok(MedianRule { settings: &sweep.settings, train, others })
     }
 
     /// Why the trial has no hope, if it has none. `own` ends with the validation `now`.
@@ -93,10 +93,10 @@ mod tests {
     }
 
     /// What the rule says of a trial with these validations. The budget is 1000 examples, a validation every 100.
-    fn judged(settings: &Settings, others: &[&[(u64, f64, f64)]], own: &[(u64, f64, f64)]) -> Option<String> {
+    fn judged(settings: &SweepTable, others: &[&[(u64, f64, f64)]], own: &[(u64, f64, f64)]) -> Option<String> {
         let fast = RunConfig::of_recipe(Recipe::Fast).train;
         let train = TrainTable { examples: Some(1000), valid_every: 100, ..fast };
-        let rule = Rule { settings, train: &train, others: others.iter().map(|o| curve(o)).collect() };
+        let rule = MedianRule { settings, train: &train, others: others.iter().map(|o| curve(o)).collect() };
         let &(examples, full, step) = own.last().unwrap();
         rule.hopeless(&curve(own), &line(examples, full, step))
     }
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn below_the_median_at_as_many_examples_there_is_no_hope() {
-        let settings = Settings::default();
+        let settings = SweepTable::default();
         let why = judged(&settings, &THREE, &[(301, 0.1, 0.9)]).unwrap();
         assert_eq!(
             why,
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn the_best_so_far_is_judged_not_the_last() {
-        let settings = Settings::default();
+        let settings = SweepTable::default();
         assert_eq!(judged(&settings, &THREE, &[(200, 0.25, 0.5), (300, 0.0, 0.0)]), None);
     }
 
@@ -129,13 +129,13 @@ mod tests {
     fn grace_and_too_few_others_protect() {
         let bad = [(200, 0.0, 0.0)];
         let early: [&[(u64, f64, f64)]; 3] = [&[(200, 0.5, 0.5)]; 3];
-        let with = |grace, least| Settings { grace, least, ..Settings::default() };
+        let with = |grace, least| SweepTable { grace, least, ..SweepTable::default() };
         assert_eq!(judged(&with(0.25, 3), &early, &bad), None);
         assert!(judged(&with(0.2, 3), &early, &bad).is_some());
         assert_eq!(judged(&with(0.2, 4), &early, &bad), None);
         // A trial that has no validation by then is none to compare with.
         assert_eq!(judged(&with(0.2, 3), &[early[0], early[1], &[(300, 0.5, 0.5)]], &bad), None);
-        let never = Settings { stop: Stop::Never, ..with(0.0, 1) };
+        let never = SweepTable { stop: Stop::Never, ..with(0.0, 1) };
         assert_eq!(judged(&never, &early, &bad), None);
     }
 
@@ -143,7 +143,7 @@ mod tests {
     fn who_ended_early_counts_with_the_best_it_had() {
         let others: [&[(u64, f64, f64)]; 4] =
             [&[(300, 0.1, 0.5)], &[(300, 0.1, 0.5)], &[(600, 0.8, 0.9)], &[(600, 0.9, 0.9)]];
-        let settings = Settings::default();
+        let settings = SweepTable::default();
         // Of 10, 10, 80 and 90 % the worse middle one is 10 %.
         assert_eq!(judged(&settings, &others, &[(600, 0.1, 0.5)]), None);
         assert!(judged(&settings, &others, &[(600, 0.1, 0.4)]).is_some());

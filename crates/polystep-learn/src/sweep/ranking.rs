@@ -3,13 +3,13 @@
 
 use std::path::Path;
 
-use super::trial::{Score, State, TrialFolder};
+use super::trial::{Score, TrialFolder, TrialState};
 use super::{Sweep, Trial};
 use crate::LearnError;
 
 /// A trial that has begun.
 #[derive(Clone, Debug)]
-pub struct Row<'a> {
+pub struct RankedTrial<'a> {
     /// Which one.
     pub trial: &'a Trial,
     /// Its best validation; none before the first.
@@ -19,23 +19,23 @@ pub struct Row<'a> {
     /// Seconds of training.
     pub seconds: f64,
     /// What became of it.
-    pub state: State,
+    pub state: TrialState,
 }
 
 /// Every trial that has begun, the best first; of equals, the earlier in the grid.
-pub fn ranking<'a>(sweep: &'a Sweep, out: &Path) -> Result<Vec<Row<'a>>, LearnError> {
+pub fn ranking<'a>(sweep: &'a Sweep, out: &Path) -> Result<Vec<RankedTrial<'a>>, LearnError> {
     let mut rows = Vec::new();
     for trial in sweep.trials() {
         let folder = TrialFolder::new(out, trial);
         let Some(state) = folder.state()? else { continue };
         let (examples, seconds) = folder.spent()?;
-        rows.push(Row { trial, best: folder.curve()?.best(), examples, seconds, state });
+        rows.push(RankedTrial { trial, best: folder.curve()?.best(), examples, seconds, state });
     }
     sort(&mut rows);
     Ok(rows)
 }
 
-fn sort(rows: &mut [Row<'_>]) {
+fn sort(rows: &mut [RankedTrial<'_>]) {
     let nothing = Score { full_proof: -1.0, stepwise: -1.0, loss: f64::INFINITY };
     rows.sort_by(|a, b| {
         let [x, y] = [a, b].map(|row| row.best.unwrap_or(nothing));
@@ -44,7 +44,7 @@ fn sort(rows: &mut [Row<'_>]) {
 }
 
 /// The ranking as a CSV.
-pub fn csv(sweep: &Sweep, rows: &[Row<'_>]) -> String {
+pub fn csv(sweep: &Sweep, rows: &[RankedTrial<'_>]) -> String {
     let mut text = line([&["rank", "name"], &sweep.keys()[..], &SCORES].concat().into_iter().map(str::to_owned));
     for (i, row) in rows.iter().enumerate() {
         let percent = |share: fn(Score) -> f64| row.best.map_or(String::new(), |s| format!("{:.2}", 100.0 * share(s)));
@@ -83,7 +83,7 @@ mod tests {
         )
         .unwrap();
         let score = |full_proof, stepwise, loss| Some(Score { full_proof, stepwise, loss });
-        let mut rows: Vec<Row<'_>> = sweep
+        let mut rows: Vec<RankedTrial<'_>> = sweep
             .combinations
             .iter()
             .zip([
@@ -94,9 +94,9 @@ mod tests {
                 score(0.5, 0.6, 0.3),
                 score(0.1, 0.9, 0.1),
             ])
-            .map(|(trial, best)| Row { trial, best, examples: 640, seconds: 1.25, state: State::Finished })
+            .map(|(trial, best)| RankedTrial { trial, best, examples: 640, seconds: 1.25, state: TrialState::Finished })
             .collect();
-        rows[1].state = State::Failed;
+        rows[1].state = TrialState::Failed;
         sort(&mut rows);
         assert_eq!(
             csv(&sweep, &rows),

@@ -15,7 +15,7 @@ use crate::train::RunFolder;
 /// What became of a trial that has begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum State {
+pub enum TrialState {
     /// It came to its end.
     Finished,
     /// It fell behind the others and was stopped.
@@ -26,19 +26,19 @@ pub enum State {
     Failed,
 }
 
-impl State {
+impl TrialState {
     /// Whether it does not go on with the sweep.
     pub fn over(self) -> bool {
-        self != State::Stopped
+        self != TrialState::Stopped
     }
 
     /// As files and tables have it.
     pub fn name(self) -> &'static str {
         match self {
-            State::Finished => "finished",
-            State::Hopeless => "hopeless",
-            State::Stopped => "stopped",
-            State::Failed => "failed",
+            TrialState::Finished => "finished",
+            TrialState::Hopeless => "hopeless",
+            TrialState::Stopped => "stopped",
+            TrialState::Failed => "failed",
         }
     }
 }
@@ -93,7 +93,7 @@ pub struct TrialFolder {
 
 #[derive(Serialize, Deserialize)]
 struct Ended {
-    state: State,
+    state: TrialState,
     why: String,
 }
 
@@ -109,9 +109,9 @@ impl TrialFolder {
     }
 
     /// What became of the trial; none if it has not begun.
-    pub fn state(&self) -> Result<Option<State>, LearnError> {
+    pub fn state(&self) -> Result<Option<TrialState>, LearnError> {
         if self.path.join("metrics.json").exists() {
-            return Ok(Some(State::Finished));
+            return Ok(Some(TrialState::Finished));
         }
         let ended = self.ended();
         if ended.exists() {
@@ -123,7 +123,7 @@ impl TrialFolder {
             })?;
             return Ok(Some(ended.state));
         }
-        Ok(self.path.join("config.toml").exists().then_some(State::Stopped))
+        Ok(self.path.join("config.toml").exists().then_some(TrialState::Stopped))
     }
 
     /// The run folder, made if the trial has not begun. An error if it holds another run than the trial's.
@@ -142,7 +142,7 @@ impl TrialFolder {
     }
 
     /// Marks the trial as one that does not go on, and why.
-    pub fn end(&self, state: State, why: &str) -> Result<(), LearnError> {
+    pub fn end(&self, state: TrialState, why: &str) -> Result<(), LearnError> {
         let text = serde_json::to_string(&Ended { state, why: why.into() });
         let text = text.map_err(|e| LearnError::Data(e.to_string()))?;
         write_whole(&self.ended(), format!("{text}\n").as_bytes())

@@ -1,127 +1,79 @@
-//! Teacher-forced exact match. With every earlier token right, greedy decoding sees what teacher forcing shows; so an example
-//! is exact under one if and only if it is under the other, and validation needs no decoding. A calculator's answer may differ
-//! from the target and still evaluate to it; that is not visible here, so its scores are `raw`.
+//! Teacher-forced exact match. As long as every earlier token is right, greedy decoding sees what teacher forcing shows. So an
+//! example is exact under one if and only if it is exact under the other, and validation needs no decoding.
+//!
+//! A calculator's answer may differ from the target and still evaluate to it. That is not visible here, so its scores are
+//! marked as `raw`.
 
 use std::collections::BTreeMap;
 
 use polystep_core::token;
 use polystep_engine::{Batch, Executor, Limits, Scalars};
 
+use super::EVALUATION;
 use super::score::{Scores, Share};
 use crate::LearnError;
-use crate::feed::{fits, push_example};
+use crate::feed::{EvalSet, EvalStep, fits, push_example};
 
-/// One step of a proof of the set.
-#[derive(Clone, Debug, PartialEq)]
-pub struct EvalStep {
-    /// Which proof it belongs to.
-    pub proof: usize,
-    /// What kind of step is expected; an exercise's carries its digits.
-    pub kind: String,
-    /// Source tokens.
-    pub src: Vec<u8>,
-    /// Target tokens.
-    pub tgt: Vec<u8>,
+/// Scores a model on a set. The executor has the model's parameters; whatever was enqueued before has been collected.
+pub fn score(set: &EvalSet, executor: &mut dyn Executor, max_positions: usize) -> Result<Scores, LearnError> {
+    let (right, loss) = right_steps(set.steps(), executor, max_positions)?;
+    let mut proofs = vec![true; set.proofs()];
+    let mut kinds: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+    for (step, right) in set.steps().iter().zip(&right) {
+        let right = *right == Some(true);
+        proofs[step.proof] &= right;
+        let kind = kinds.entry(&step.kind).or_default();
+        *kind = (kind.0 + u64::from(right), kind.1 + 1);
+    }
+    let (whole, steps) = (proofs.iter().filter(|&&p| p).count(), right.iter().filter(|&&r| r == Some(true)).count());
+    Ok(Scores {
+        full_proof: Share::new(whole as u64, set.proofs() as u64),
+        stepwise: Share::new(steps as u64, right.len() as u64),
+        by_kind: kinds.into_iter().map(|(kind, (right, n))| (kind.to_owned(), Share::new(right, n))).collect(),
+        loss,
+        too_long: right.iter().filter(|r| r.is_none()).count() as u64,
+        raw: set.steps().iter().any(|s| s.tgt.contains(&token::BRACKET)),
+    })
 }
 
-/// A fixed set of proofs, step by step.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct EvalSet {
-    steps: Vec<EvalStep>,
-    proofs: usize,
-}
-
-impl EvalSet {
-    /// From steps in the order of their proofs; `proofs` counts those without steps too.
-    pub fn new(steps: Vec<EvalStep>, proofs: usize) -> Self {
-        EvalSet { steps, proofs }
-    }
-
-    /// The steps.
-    pub fn steps(&self) -> &[EvalStep] {
-        &self.steps
-    }
-
-    /// Number of proofs.
-    pub fn proofs(&self) -> usize {
-        self.proofs
-    }
-
-    /// Runs the executor's evaluation program (`program`) over all steps. Whatever was enqueued before must have been
-    /// collected.
-    pub fn score(
-        &self,
-        executor: &mut dyn Executor,
-        program: usize,
-        max_positions: usize,
-    ) -> Result<Scores, LearnError> {
-        let right = self.right(executor, program, max_positions)?;
-        let mut proofs = vec![true; self.proofs];
-        let mut kinds: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
-        for (step, right) in self.steps.iter().zip(&right.steps) {
-            let right = *right == Some(true);
-            proofs[step.proof] &= right;
-            let kind = kinds.entry(&step.kind).or_default();
-            *kind = (kind.0 + u64::from(right), kind.1 + 1);
+/// Whether each step is right, none for those that are too long; and the mean loss over the target tokens of the others.
+fn right_steps(
+    steps: &[EvalStep],
+    executor: &mut dyn Executor,
+    max_positions: usize,
+) -> Result<(Vec<Option<bool>>, f64), LearnError> {
+    let limits = executor.limits();
+    let mut right = vec![None; steps.len()];
+    let (mut loss, mut tokens) = (0.0, 0.0);
+    let mut short = (0..steps.len()).filter(|&i| steps[i].src.len().max(steps[i].tgt.len()) < max_positions).peekable();
+    let mut batch = Batch::default();
+    loop {
+        let members = pack(steps, &limits, &mut short, &mut batch);
+        if members.is_empty() {
+            return Ok((right, if tokens > 0.0 { loss / tokens } else { 0.0 }));
         }
-        let count = |it: &mut dyn Iterator<Item = bool>| it.filter(|&r| r).count() as u64;
-        let steps = count(&mut right.steps.iter().map(|r| *r == Some(true)));
-        Ok(Scores {
-            full_proof: Share::new(count(&mut proofs.iter().copied()), self.proofs as u64),
-            stepwise: Share::new(steps, self.steps.len() as u64),
-            by_kind: kinds.into_iter().map(|(k, (r, n))| (k.to_owned(), Share::new(r, n))).collect(),
-            loss: right.loss,
-            too_long: count(&mut right.steps.iter().map(|r| r.is_none())),
-            raw: self.steps.iter().any(|s| s.tgt.contains(&token::BRACKET)),
-        })
-    }
-
-    fn right(&self, executor: &mut dyn Executor, program: usize, max_positions: usize) -> Result<Right, LearnError> {
-        let limits = executor.limits();
-        let mut steps = vec![None; self.steps.len()];
-        let (mut loss, mut tokens) = (0.0, 0.0);
-        let mut next = 0;
-        let mut batch = Batch::default();
-        let mut members = Vec::new();
-        while self.pack(&limits, max_positions, &mut next, &mut batch, &mut members) {
-            executor.run(program, &batch, &Scalars { lr: 0.0, step: 0, seed: 0 })?;
-            for (&member, right) in members.iter().zip(executor.right()?) {
-                steps[member] = Some(right);
-            }
-            let n = batch.tgt.tokens() as f64;
-            tokens += n;
-            loss += n * executor.results()?.last().map_or(0.0, |r| f64::from(r.loss));
+        executor.run(EVALUATION, &batch, &Scalars { lr: 0.0, step: 0, seed: 0 })?;
+        for (&member, is_right) in members.iter().zip(executor.right()?) {
+            right[member] = Some(is_right);
         }
-        Ok(Right { steps, loss: if tokens > 0.0 { loss / tokens } else { 0.0 } })
-    }
-
-    /// The next batch, in the set's order; `false` when there is none. Steps that are too long are passed over.
-    fn pack(
-        &self,
-        limits: &Limits,
-        max_positions: usize,
-        next: &mut usize,
-        batch: &mut Batch,
-        members: &mut Vec<usize>,
-    ) -> bool {
-        batch.clear();
-        members.clear();
-        while let Some(EvalStep { src, tgt, .. }) = self.steps.get(*next) {
-            if src.len().max(tgt.len()) < max_positions {
-                if !fits(batch, limits, src, tgt) {
-                    break;
-                }
-                push_example(batch, src, tgt);
-                members.push(*next);
-            }
-            *next += 1;
-        }
-        !members.is_empty()
+        let n = batch.tgt.tokens() as f64;
+        tokens += n;
+        loss += n * executor.results()?.last().map_or(0.0, |r| f64::from(r.loss));
     }
 }
 
-struct Right {
-    /// None if the step is too long.
-    steps: Vec<Option<bool>>,
-    loss: f64,
+/// Makes a batch of the next steps, as many as fit; says which they are.
+fn pack(
+    steps: &[EvalStep],
+    limits: &Limits,
+    next: &mut std::iter::Peekable<impl Iterator<Item = usize>>,
+    batch: &mut Batch,
+) -> Vec<usize> {
+    batch.clear();
+    let mut members = Vec::new();
+    while let Some(i) = next.next_if(|&i| fits(batch, limits, &steps[i].src, &steps[i].tgt)) {
+        push_example(batch, &steps[i].src, &steps[i].tgt);
+        members.push(i);
+    }
+    members
 }

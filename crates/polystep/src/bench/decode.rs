@@ -11,8 +11,10 @@ use clap::Args as ClapArgs;
 use polystep_core::token::{DIGIT, EOS};
 use polystep_engine::EngineError;
 use polystep_learn::config::RunConfig;
-use polystep_learn::decode::{BeamOptions, Capacity, EngineStepper, Lane, Stepper, TopTokens, beam_search, greedy};
-use polystep_learn::model::{Layout, ModelConfig, initial_params};
+use polystep_learn::decode::{
+    BeamOptions, Capacity, EngineStepper, OpenHypothesis, Stepper, TopTokens, beam_search, greedy,
+};
+use polystep_learn::model::{ModelConfig, ParamLayout, initial_params};
 use serde::Serialize;
 
 use crate::args::ThreadArgs;
@@ -117,11 +119,11 @@ impl Stepper for Forced<'_> {
     fn step(
         &mut self,
         position: usize,
-        lanes: &[Lane],
+        open: &[OpenHypothesis],
         k: usize,
         out: &mut TopTokens,
     ) -> std::result::Result<(), EngineError> {
-        self.inner.step(position, lanes, k, out)?;
+        self.inner.step(position, open, k, out)?;
         if position + 1 < self.length {
             out.tokens.iter_mut().filter(|t| **t == EOS).for_each(|t| *t = DIGIT);
             return Ok(());
@@ -148,7 +150,7 @@ pub fn run(args: Args) -> Result<()> {
         }
         None => {
             let model = RunConfig::from_toml("", &[]).map_err(bad_input)?.model();
-            let layout = Layout::new(&model);
+            let layout = ParamLayout::new(&model);
             let params = initial_params(&model, &layout, 1);
             ("random weights".into(), model, layout, params)
         }

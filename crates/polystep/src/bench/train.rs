@@ -8,9 +8,9 @@ use std::time::Instant;
 use clap::Args as ClapArgs;
 use polystep_engine::{Batch, Executor, Limits, Scalars};
 use polystep_learn::config::RunConfig;
-use polystep_learn::feed::{Background, Counts, Feed, Position};
-use polystep_learn::model::{Layout, ModelConfig, initial_params, training_program};
-use polystep_learn::train::{Plan, TRAINING};
+use polystep_learn::feed::{BatchQueue, Counts, Feed, Position};
+use polystep_learn::model::{ModelConfig, ParamLayout, initial_params, training_program};
+use polystep_learn::train::{RunSetup, TRAINING};
 use serde::Serialize;
 
 use crate::args::ThreadArgs;
@@ -180,7 +180,7 @@ impl Args {
         if self.src.max(self.tgt) > model.max_positions || self.src.min(self.tgt) < 1 {
             return Err(bad_input(format!("--src and --tgt must be between 1 and {}", model.max_positions)));
         }
-        let layout = Layout::new(&model);
+        let layout = ParamLayout::new(&model);
         let program = training_program(&model, &layout, Some(config.optimiser())).program;
         let limits = Limits { sequences, src_tokens: sequences * self.src, tgt_tokens: sequences * self.tgt };
         let mut executor = device.executor(vec![program], limits, self.threads.count())?;
@@ -191,26 +191,26 @@ impl Args {
     }
 
     fn real(&self, config: RunConfig, device: Device, name: &mut String, parameters: &mut usize) -> Result<Line> {
-        let plan = Plan::new(config)?;
-        let mut programs = plan.programs();
+        let setup = RunSetup::new(config)?;
+        let mut programs = setup.programs();
         programs.truncate(1);
-        let mut executor = device.executor(programs, plan.limits, self.threads.count())?;
-        start(executor.as_mut(), &plan.model, &plan.layout)?;
-        (*name, *parameters) = (executor.device(), plan.layout.parameters());
+        let mut executor = device.executor(programs, setup.limits, self.threads.count())?;
+        start(executor.as_mut(), &setup.model, &setup.layout)?;
+        (*name, *parameters) = (executor.device(), setup.layout.parameters());
         let threads = data_threads(device, self.threads.count());
         let mut feed =
-            Background::start(plan.source.as_ref(), plan.limits, Position::default(), Counts::default(), threads)?;
-        let batch = plan.config.train.batch;
+            BatchQueue::start(setup.source.as_ref(), setup.limits, Position::default(), Counts::default(), threads)?;
+        let batch = setup.config.train.batch;
         self.measure("real", executor.as_mut(), batch, &mut || Ok(feed.next()?.clone()))
     }
 
     /// Batches alone, made by `--threads` threads.
     fn feed(&self, config: RunConfig) -> Result<Line> {
-        let plan = Plan::new(config)?;
+        let setup = RunSetup::new(config)?;
         let start = (Position::default(), Counts::default());
-        let mut feed = Background::start(plan.source.as_ref(), plan.limits, start.0, start.1, self.threads.count())?;
+        let mut feed = BatchQueue::start(setup.source.as_ref(), setup.limits, start.0, start.1, self.threads.count())?;
         // A short warm-up, then long enough for blocks to come and go.
-        let mut line = Line { kind: "feed", batch: plan.config.train.batch, ..Line::default() };
+        let mut line = Line { kind: "feed", batch: setup.config.train.batch, ..Line::default() };
         let (mut examples, mut tokens) = (0, 0);
         let mut began = None;
         let limit = self.seconds * self.rounds as f64;
@@ -353,7 +353,7 @@ impl Clock {
     }
 }
 
-fn start(executor: &mut dyn Executor, model: &ModelConfig, layout: &Layout) -> Result<()> {
+fn start(executor: &mut dyn Executor, model: &ModelConfig, layout: &ParamLayout) -> Result<()> {
     executor.set_params(&initial_params(model, layout, 1))?;
     let zeros = vec![0.0; layout.len()];
     Ok(executor.set_moments(&zeros, &zeros)?)

@@ -9,7 +9,11 @@ use std::time::Instant;
 
 use anyhow::Context;
 use polystep_core::{Purpose, Task, token};
-use polystep_learn::decode::{Answered, BeamOptions, EngineStepper, Questions, Recursion, Stepper, Stopped};
+use polystep_learn::decode::{
+    AnswerCache, BeamOptions, EngineStepper, Recursion, Stepper, Stopped, beam_answers, greedy_answers,
+    recursive_answers,
+};
+use polystep_learn::feed::Questions;
 use polystep_study::run::{BEAM, BEAM_LP1, GREEDY, RECURSIVE, VALID};
 use polystep_study::{RecursiveRecord, Stop};
 use serde::Serialize;
@@ -27,7 +31,7 @@ pub fn fresh(stepper: &mut EngineStepper, task: &Task, (seed, proofs): (u64, u64
     make(folder)?;
     let questions = Questions::fresh(task, seed, proofs).map_err(bad_input)?;
     timed(stepper, task, "greedy", questions.len(), |stepper| {
-        write(&folder.join(GREEDY), questions.greedy(stepper, &mut Answered::default())?)
+        write(&folder.join(GREEDY), greedy_answers(&questions, stepper, &mut AnswerCache::default())?)
     })
 }
 
@@ -39,12 +43,12 @@ pub fn set(stepper: &mut EngineStepper, task: &Task, own: bool, folder: &Path, o
     let proofs = options.proofs.unwrap_or(usize::MAX);
 
     let test = questions(Purpose::Test, usize::MAX)?.first_proofs(proofs);
-    let mut answered = Answered::default();
+    let mut cache = AnswerCache::default();
     timed(stepper, task, "greedy", test.len(), |stepper| {
-        write(&folder.join(GREEDY), test.greedy(stepper, &mut answered)?)
+        write(&folder.join(GREEDY), greedy_answers(&test, stepper, &mut cache)?)
     })?;
     timed(stepper, task, "recursive", test.len(), |stepper| {
-        let records = test.recursive(stepper, &mut answered)?.into_iter().map(|r| recursive_record(r, task));
+        let records = recursive_answers(&test, stepper, &mut cache)?.into_iter().map(|r| recursive_record(r, task));
         write(&folder.join(RECURSIVE), records)
     })?;
     let stale = |name: &str| match std::fs::remove_file(folder.join(name)) {
@@ -57,14 +61,14 @@ pub fn set(stepper: &mut EngineStepper, task: &Task, own: bool, folder: &Path, o
     let search = BeamOptions { beam: usize::from(width) };
     let beam = questions(Purpose::Beam, proofs.saturating_mul(5))?;
     timed(stepper, task, "beam", beam.len(), |stepper| {
-        let (headline, lp1) = beam.beam(stepper, search)?;
+        let (headline, lp1) = beam_answers(&beam, stepper, search)?;
         write(&folder.join(BEAM), headline)?;
         write(&folder.join(BEAM_LP1), lp1)
     })?;
     if own {
         let valid = questions(Purpose::Valid, VALID_STEPS.min(proofs.saturating_mul(5)))?;
         timed(stepper, task, "threshold", valid.len(), |stepper| {
-            write(&folder.join(VALID), valid.beam(stepper, search)?.0)
+            write(&folder.join(VALID), beam_answers(&valid, stepper, search)?.0)
         })?;
     }
     Ok(())

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use polystep_core::judge::{evaluate_brackets, untagged};
 use polystep_core::{Check, Proof, Setting, State, Task, Verdict, check_step, fit, notation, token};
 use polystep_learn::decode::{
-    Answered, BeamOptions, EngineStepper, Hypothesis, Start, Stopped, beam_search, recursive_proofs,
+    AnswerCache, BeamOptions, EngineStepper, Hypothesis, Start, Stopped, beam_search, recursive_proofs,
 };
 use serde::Serialize;
 
@@ -93,7 +93,7 @@ pub fn prove(
     }
     let mut stepper = trained.stepper(device, threads)?;
     let begin = Start { input: first.input.clone(), steps: lines.len() };
-    let mut walked = recursive_proofs(&mut stepper, task, std::slice::from_ref(&begin), &mut Answered::default())?;
+    let mut walked = recursive_proofs(&mut stepper, task, std::slice::from_ref(&begin), &mut AnswerCache::default())?;
     let walked = walked.remove(0);
     let mut inputs: Vec<&[u8]> = vec![&begin.input];
     inputs.extend(walked.states.iter().map(Vec::as_slice));

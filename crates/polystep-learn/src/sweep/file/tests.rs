@@ -31,7 +31,7 @@ fn refusal(text: &str) -> String {
 
 fn with(runs: Option<usize>, seed: u64) -> Sweep {
     let mut sweep = Sweep::from_toml(PAPER).unwrap();
-    sweep.settings = Settings { runs, seed, ..Settings::default() };
+    sweep.settings = SweepTable { runs, seed, ..SweepTable::default() };
     sweep
 }
 

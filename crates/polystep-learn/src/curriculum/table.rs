@@ -1,12 +1,13 @@
-//! `[curriculum]`: which tasks are learned before which, and the constants of the Mastering-Rate algorithm.
+//! `[curriculum]` of a run's TOML: which tasks are learned before which, and the constants of the Mastering-Rate algorithm.
 
 use polystep_core::{Space, Subtask};
 use serde::{Deserialize, Serialize};
 
-use super::ConfigError;
-use crate::curriculum::{Graph, Settings};
+use super::Graph;
+use crate::ConfigError;
 
-/// `[curriculum]`: a named curriculum of the paper, or tasks and edges of one's own.
+/// `[curriculum]`: a named curriculum of the paper, or tasks and edges of one's own. The default constants are those of the
+/// algorithm's authors.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CurriculumTable {
@@ -37,19 +38,22 @@ pub struct CurriculumTable {
 
 impl Default for CurriculumTable {
     fn default() -> Self {
-        let Settings { p, gamma, eps, k, n_batches, to_predecessors, to_successors } = Settings::default();
-        let (name, tasks, edges) = (None, Vec::new(), Vec::new());
-        CurriculumTable { name, tasks, edges, p, gamma, eps, k, n_batches, to_predecessors, to_successors }
+        CurriculumTable {
+            name: None,
+            tasks: Vec::new(),
+            edges: Vec::new(),
+            p: 6.0,
+            gamma: 0.5,
+            eps: 0.1,
+            k: 10,
+            n_batches: 10,
+            to_predecessors: 0.2,
+            to_successors: 0.05,
+        }
     }
 }
 
 impl CurriculumTable {
-    /// The algorithm's constants.
-    pub fn settings(&self) -> Settings {
-        let &CurriculumTable { p, gamma, eps, k, n_batches, to_predecessors, to_successors, .. } = self;
-        Settings { p, gamma, eps, k, n_batches, to_predecessors, to_successors }
-    }
-
     /// The graph and the space of each of its tasks, sub-tasks of a target.
     pub fn resolve(&self, target: &Space) -> Result<(Graph, Vec<Space>), ConfigError> {
         let own = !(self.tasks.is_empty() && self.edges.is_empty());

@@ -6,14 +6,14 @@
 use polystep_core::{Purpose, Streams};
 use serde::{Deserialize, Serialize};
 
-use super::{Graph, Mastering, Settings, shares};
-use crate::feed::Position;
+use super::Position;
+use crate::curriculum::{CurriculumTable, Graph, Mastering, shares};
 
 /// What does not change while a curriculum is followed.
 #[derive(Clone, Debug)]
 pub struct Syllabus {
     graph: Graph,
-    settings: Settings,
+    settings: CurriculumTable,
     /// Examples in a round.
     round: usize,
     ties: Streams,
@@ -43,7 +43,7 @@ pub struct Course {
 
 impl Syllabus {
     /// A graph to be followed with batches of `batch` examples.
-    pub fn new(graph: Graph, settings: Settings, batch: usize, seed: u64) -> Self {
+    pub fn new(graph: Graph, settings: CurriculumTable, batch: usize, seed: u64) -> Self {
         Syllabus {
             round: settings.n_batches * batch,
             ties: Streams::new(seed, Purpose::Curriculum, "ties"),
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     fn syllabus(seed: u64) -> Syllabus {
-        Syllabus::new(Graph::named("C2").unwrap(), Settings::default(), 256, seed)
+        Syllabus::new(Graph::named("C2").unwrap(), CurriculumTable::default(), 256, seed)
     }
 
     fn count(order: &[usize]) -> [usize; 4] {

@@ -1,16 +1,17 @@
-//! Batches as a curriculum wants them: each task has a row of examples to learn from and a row to be examined on, and a round
-//! takes from each row what it needs. The model is examined when a round is over; then the next one is planned.
+//! Batches as a curriculum wants them. Each task has examples to learn from (lessons) and others to be examined on (exams). A
+//! round takes as many lessons of each task as it needs. When it is over the model is examined, and the next round is planned.
 //!
-//! An example that is too long for the model stands in neither kind of row: it can be neither learned nor mastered.
+//! Examples that are too long for the model are in neither: they can be neither learned nor mastered.
 
 use polystep_core::{Purpose, Task};
 use polystep_engine::{Batch, Limits};
 
-use super::{Course, Syllabus};
+use super::{
+    Block, BlockQueue, Counts, Course, EvalSet, EvalStep, Feed, Position, Proofs, Syllabus, fits, push_example,
+};
 use crate::LearnError;
-use crate::feed::{Counts, Feed, Position, Proofs, Row, fits, gone, push_example};
 use crate::log::TaskLine;
-use crate::train::{EvalSet, EvalStep, Scores};
+use crate::train::Scores;
 
 /// Proofs in a block of lessons. Part of what a seed means, like the next: never to be changed.
 const LESSON_PROOFS: u64 = 4096;
@@ -28,14 +29,13 @@ pub struct Curriculum {
 }
 
 impl Curriculum {
-    /// The curriculum of a target: `tasks` stand in the order of the graph's names, and every row is under the target's
-    /// guard.
+    /// The curriculum of a target. `tasks` are in the order of the graph's names. The target's guard holds for all of them.
     pub fn new(syllabus: Syllabus, target: &Proofs, tasks: &[Task]) -> Self {
-        let row = |task: &Task, purpose, proofs| target.of(task).for_purpose(purpose).with_blocks_of(proofs);
+        let proofs = |task: &Task, purpose, proofs| target.of(task).for_purpose(purpose).with_blocks_of(proofs);
         Curriculum {
             syllabus,
-            lessons: tasks.iter().map(|t| row(t, Purpose::Train, LESSON_PROOFS)).collect(),
-            exams: tasks.iter().map(|t| row(t, Purpose::Curriculum, EXAM_PROOFS)).collect(),
+            lessons: tasks.iter().map(|t| proofs(t, Purpose::Train, LESSON_PROOFS)).collect(),
+            exams: tasks.iter().map(|t| proofs(t, Purpose::Curriculum, EXAM_PROOFS)).collect(),
         }
     }
 
@@ -59,12 +59,12 @@ pub struct Lessons {
 }
 
 impl Lessons {
-    /// Starts at a place of the course; `counts` are those of all that lies before it. Each row is made ahead by a thread.
+    /// Starts at a place of the course; `counts` are those of all that lies before it. A thread per reader works ahead.
     pub fn start(curriculum: &Curriculum, limits: Limits, course: Course, counts: Counts) -> Result<Self, LearnError> {
         let Curriculum { syllabus, lessons, exams } = curriculum;
-        let readers = |rows: &[Proofs], places: &[Position]| -> Result<Vec<Reader>, LearnError> {
+        let readers = |proofs: &[Proofs], places: &[Position]| -> Result<Vec<Reader>, LearnError> {
             let names = syllabus.graph().names();
-            rows.iter().zip(names).zip(places).map(|((row, task), &at)| Reader::start(row, task, at)).collect()
+            proofs.iter().zip(names).zip(places).map(|((proofs, task), &at)| Reader::start(proofs, task, at)).collect()
         };
         Ok(Lessons {
             order: syllabus.order(&course),
@@ -81,24 +81,28 @@ impl Lessons {
 
 impl Feed for Lessons {
     /// The next examples of the round: a batch does not reach beyond its end.
-    fn next(&mut self) -> Result<&Batch, LearnError> {
+    fn next_unless(&mut self, give_up: &dyn Fn() -> bool) -> Result<Option<&Batch>, LearnError> {
+        let before = (self.course.clone(), self.counts);
         self.batch.clear();
         while let Some(&task) = self.order.get(self.course.used) {
-            let row = &mut self.lessons[task];
-            let (src, tgt) = row.example()?;
+            let reader = &mut self.lessons[task];
+            let Some((src, tgt)) = reader.example(give_up)? else {
+                (self.course, self.counts) = before;
+                return Ok(None);
+            };
             if !fits(&self.batch, &self.limits, src, tgt) {
                 break;
             }
             push_example(&mut self.batch, src, tgt);
-            self.counts += row.advance();
-            self.course.lessons[task] = row.position;
+            self.counts += reader.advance();
+            self.course.lessons[task] = reader.position;
             self.course.seen[task] += 1;
             self.course.used += 1;
         }
-        Ok(&self.batch)
+        Ok(Some(&self.batch))
     }
 
-    /// That of no single row.
+    /// No single position says where a curriculum stands; its course does.
     fn position(&self) -> Position {
         Position::default()
     }
@@ -112,20 +116,20 @@ impl Feed for Lessons {
     }
 
     /// At the end of a round: the next examples of every task, each under its task's name.
-    fn exam(&mut self) -> Result<Option<EvalSet>, LearnError> {
+    fn exam(&mut self, give_up: &dyn Fn() -> bool) -> Result<Option<EvalSet>, LearnError> {
         if self.course.used < self.order.len() {
             return Ok(None);
         }
         let mut steps = Vec::with_capacity(EXAM * self.exams.len());
-        for (row, place) in self.exams.iter_mut().zip(&mut self.course.exams) {
+        for reader in &mut self.exams {
             for _ in 0..EXAM {
-                let kind = row.task.clone();
-                let (src, tgt) = row.example()?;
+                let kind = reader.task.clone();
+                let Some((src, tgt)) = reader.example(give_up)? else { return Ok(None) };
                 steps.push(EvalStep { proof: steps.len(), kind, src: src.to_vec(), tgt: tgt.to_vec() });
-                row.advance();
+                reader.advance();
             }
-            *place = row.position;
         }
+        self.course.exams = self.exams.iter().map(|reader| reader.position).collect();
         let n = steps.len();
         Ok(Some(EvalSet::new(steps, n)))
     }
@@ -151,38 +155,36 @@ impl Feed for Lessons {
     }
 }
 
-/// One example after the other from a row.
+/// Reads one example of a task after the other.
 struct Reader {
     task: String,
-    row: Row,
+    blocks: BlockQueue,
     position: Position,
 }
 
 impl Reader {
     fn start(source: &Proofs, task: &str, position: Position) -> Result<Self, LearnError> {
-        Ok(Reader { task: task.to_owned(), row: Row::start(source, position.block, 1)?, position })
+        Ok(Reader { task: task.to_owned(), blocks: BlockQueue::start(source, position.block, 1)?, position })
     }
 
-    /// The example at the position.
-    fn example(&mut self) -> Result<(&[u8], &[u8]), LearnError> {
-        let used_up = self.row.block().ok_or_else(gone)?.len() as u64 <= self.position.offset;
-        if used_up {
-            self.row.pass();
+    /// The example at the position; none if `give_up` became true before it was made.
+    fn example(&mut self, give_up: &dyn Fn() -> bool) -> Result<Option<(&[u8], &[u8])>, LearnError> {
+        let Some(block) = self.blocks.block(give_up)? else { return Ok(None) };
+        block.check(format_args!("the task {}", self.task), self.position.offset)?;
+        if self.position.offset == block.len() as u64 {
+            self.blocks.pass();
             self.position = Position { block: self.position.block + 1, offset: 0 };
         }
-        let block = self.row.block().ok_or_else(gone)?;
-        if block.is_empty() {
-            let why = "its polynomials belong to the evaluation sets, or are too long for model.max_positions";
-            return Err(LearnError::Data(format!("the task {} has no examples to learn from: {why}", self.task)));
-        }
-        Ok(block.example(self.position.offset as usize))
+        let Some(block) = self.blocks.block(give_up)? else { return Ok(None) };
+        block.check(format_args!("the task {}", self.task), 0)?;
+        Ok(Some(block.example(self.position.offset as usize)))
     }
 
-    /// Goes on to the next example; what was drawn for its block is counted with the block's first.
+    /// Goes on to the next example. What was drawn for a block is counted with the block's first example.
     fn advance(&mut self) -> Counts {
         let first = self.position.offset == 0;
         self.position.offset += 1;
-        self.row.block().filter(|_| first).map_or_else(Counts::default, |block| block.counts())
+        self.blocks.current().filter(|_| first).map_or_else(Counts::default, Block::counts)
     }
 }
 
@@ -191,7 +193,7 @@ mod tests {
     use polystep_core::{Space, Subtask};
 
     use super::*;
-    use crate::curriculum::{Graph, Settings};
+    use crate::curriculum::{CurriculumTable, Graph};
     use crate::train::Share;
 
     const LIMITS: Limits = Limits { sequences: 8, src_tokens: 3000, tgt_tokens: 3000 };
@@ -201,7 +203,7 @@ mod tests {
         let target = Task::new(Space::named("small_coeff").unwrap(), 1);
         let tasks = [Subtask::Add, Subtask::Mul2, Subtask::Mul3, Subtask::Mixed]
             .map(|t| Task { space: target.space.subtask(t), ..target.clone() });
-        let settings = Settings { n_batches: 3, ..Settings::default() };
+        let settings = CurriculumTable { n_batches: 3, ..CurriculumTable::default() };
         let syllabus = Syllabus::new(Graph::named("C2").unwrap(), settings, 8, 3);
         let mut curriculum = Curriculum::new(syllabus, &Proofs::new(&target, 3, longest).unwrap(), &tasks);
         // Small, so that the rows cross the borders of their blocks.
@@ -231,7 +233,7 @@ mod tests {
 
     /// The next batch, after an exam if one is due, and what the feed says of itself then.
     fn next(lessons: &mut Lessons) -> (Option<EvalSet>, Batch, Course, Counts) {
-        let exam = lessons.exam().unwrap();
+        let exam = lessons.exam(&|| false).unwrap();
         if exam.is_some() {
             let course = lessons.course().unwrap();
             let (round, step) = (course.round, 3 * (course.round + 1));

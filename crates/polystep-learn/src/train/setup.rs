@@ -2,24 +2,20 @@
 
 use std::path::Path;
 
-use polystep_core::arithmetic::kind_name;
-use polystep_core::sets::FixedSet;
 use polystep_core::{Examples, Purpose, Sampler, SpaceError, Task};
 use polystep_engine::{Limits, Program};
 
-use super::evaluate::{EvalSet, EvalStep};
+use super::RunState;
 use crate::LearnError;
-use crate::checkpoint::State;
 use crate::config::{ConfigError, RunConfig};
-use crate::curriculum::{Course, Curriculum, Lessons, Syllabus};
-use crate::feed::{Background, Feed, Proofs, Source};
-use crate::model::{Layout, ModelConfig, evaluation_program, training_program};
+use crate::feed::{BatchQueue, Counts, Course, Curriculum, EvalSet, Feed, Lessons, Position, Proofs, Source, Syllabus};
+use crate::model::{ModelConfig, ParamLayout, evaluation_program, training_program};
 
 /// Proofs whose lengths decide how much memory is set up.
 const MEASURED: u64 = 1024;
 
 /// All that a run needs beside a device and a folder.
-pub struct Plan {
+pub struct RunSetup {
     /// The configuration.
     pub config: RunConfig,
     /// The task, and those that are learned beside it.
@@ -27,7 +23,7 @@ pub struct Plan {
     /// The model.
     pub model: ModelConfig,
     /// Where its parameters are.
-    pub layout: Layout,
+    pub layout: ParamLayout,
     /// The largest batch.
     pub limits: Limits,
     /// Training data.
@@ -40,13 +36,14 @@ pub struct Plan {
     pub test: Option<EvalSet>,
 }
 
-impl Plan {
+impl RunSetup {
     /// Prepares a run. Takes a moment: the guard and both sets are computed.
     pub fn new(config: RunConfig) -> Result<Self, LearnError> {
-        let mut plan = Plan::without_test(config)?;
-        let test = fixed_sets(&plan.tasks, Purpose::Test, u64::MAX).map_err(|e| LearnError::Data(e.to_string()))?;
-        plan.test = Some(test);
-        Ok(plan)
+        let mut setup = RunSetup::without_test(config)?;
+        let test =
+            EvalSet::fixed(&setup.tasks, Purpose::Test, u64::MAX).map_err(|e| LearnError::Data(e.to_string()))?;
+        setup.test = Some(test);
+        Ok(setup)
     }
 
     /// Prepares a run that is compared with others before one of them is chosen: it is validated and never tested.
@@ -56,7 +53,7 @@ impl Plan {
         let data = |e: SpaceError| LearnError::Data(e.to_string());
         let source = Proofs::mixed(&tasks, config.data.seed, model.max_positions)?;
         let each = config.train.valid_proofs.div_ceil(tasks.len() as u64);
-        let valid = fixed_sets(&tasks, Purpose::Valid, each).map_err(data)?;
+        let valid = EvalSet::fixed(&tasks, Purpose::Valid, each).map_err(data)?;
         let mut limits = limits(&tasks, &config)?;
         let mut curriculum = None;
         if let Some((graph, settings, tasks)) = config.curriculum()? {
@@ -66,18 +63,35 @@ impl Plan {
             let syllabus = Syllabus::new(graph, settings, config.train.batch, config.data.seed);
             curriculum = Some(Curriculum::new(syllabus, &source, &tasks));
         }
-        let layout = Layout::new(&model);
-        Ok(Plan { config, tasks, layout, model, limits, source: Box::new(source), curriculum, valid, test: None })
+        let layout = ParamLayout::new(&model);
+        Ok(RunSetup { config, tasks, layout, model, limits, source: Box::new(source), curriculum, valid, test: None })
     }
 
-    /// The row of batches from where a state left off; `threads` make it.
-    pub(super) fn feed(&self, state: &State, threads: usize) -> Result<Box<dyn Feed>, LearnError> {
-        let State { position, counts, .. } = *state;
+    /// The state before the first step.
+    pub(super) fn first_state(&self) -> RunState {
+        RunState {
+            step: 0,
+            examples: 0,
+            position: Position::default(),
+            seed: self.seed(),
+            counts: Counts::default(),
+            seconds: 0.0,
+            best: None,
+            validated: 0,
+            window: Default::default(),
+            limits: self.limits,
+            course: self.curriculum.as_ref().map(Curriculum::begin),
+        }
+    }
+
+    /// The batches from where a state left off; `threads` make them.
+    pub(super) fn feed(&self, state: &RunState, threads: usize) -> Result<Box<dyn Feed>, LearnError> {
+        let RunState { position, counts, .. } = *state;
         Ok(match (&self.curriculum, &state.course) {
             (Some(curriculum), Some(course)) => {
                 Box::new(Lessons::start(curriculum, self.limits, course.clone(), counts)?)
             }
-            _ => Box::new(Background::start(self.source.as_ref(), self.limits, position, counts, threads)?),
+            _ => Box::new(BatchQueue::start(self.source.as_ref(), self.limits, position, counts, threads)?),
         })
     }
 
@@ -95,7 +109,7 @@ impl Plan {
     }
 
     /// An error if a checkpoint cannot have come from this run.
-    pub(super) fn check_resume(&self, state: &State, path: &Path) -> Result<(), LearnError> {
+    pub(super) fn check_resume(&self, state: &RunState, path: &Path) -> Result<(), LearnError> {
         let mismatch = |why: String| Err(LearnError::Mismatch { path: path.into(), why });
         if state.seed != self.seed() {
             return mismatch(format!("its seed is {}, not {}", state.seed, self.seed()));
@@ -109,24 +123,6 @@ impl Plan {
         }
         Ok(())
     }
-}
-
-/// The first proofs of each task's fixed set, step by step.
-fn fixed_sets(tasks: &[Task], purpose: Purpose, most: u64) -> Result<EvalSet, SpaceError> {
-    let Some(set) = FixedSet::of(purpose) else { return Ok(EvalSet::default()) };
-    let proofs = set.proofs.min(most) as usize;
-    let mut steps = Vec::new();
-    for (task, first) in tasks.iter().zip((0..).step_by(proofs)) {
-        let examples = set.examples(task)?;
-        let within = examples.spans.iter().enumerate().filter(|(_, s)| (s.proof as usize) < proofs);
-        steps.extend(within.map(|(i, s)| EvalStep {
-            proof: first + s.proof as usize,
-            kind: kind_name(s.kind, examples.src(i)),
-            src: examples.src(i).to_vec(),
-            tgt: examples.tgt(i).to_vec(),
-        }));
-    }
-    Ok(EvalSet::new(steps, proofs * tasks.len()))
 }
 
 /// Room for either.

@@ -1,4 +1,4 @@
-//! A checkpoint: all that a run needs to continue bit for bit. Weights, Adam's moments, and the [`State`] around them; no
+//! A checkpoint: all that a run needs to continue bit for bit. Weights, Adam's moments, and the [`RunState`] around them; no
 //! data buffer, since data is a function of its position, and no random state, since every stream is keyed.
 //!
 //! `checkpoints/step-NNNNNNNNN.safetensors` are the last two; `best-NNNNNNNNN.safetensors` are weights only. The best weights
@@ -10,15 +10,14 @@ use polystep_engine::Limits;
 use safetensors::Dtype;
 use serde::{Deserialize, Serialize};
 
+use super::{Best, Window};
 use crate::LearnError;
-use crate::curriculum::Course;
-use crate::feed::{Counts, Position};
+use crate::feed::{Counts, Course, Position};
 use crate::tensors::{Metadata, Tensor, TensorFile, floats, save};
-use crate::train::{Best, Window};
 
 /// What a run knows beside its numbers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct State {
+pub struct RunState {
     /// Optimiser steps done.
     pub step: u64,
     /// Examples seen.
@@ -58,7 +57,7 @@ struct SavedLimits {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Checkpoint {
     /// The state of the run.
-    pub state: State,
+    pub state: RunState,
     /// The flat parameters.
     pub params: Vec<f32>,
     /// Adam's first moment.
@@ -83,7 +82,7 @@ impl Checkpoint {
         let file = TensorFile::read(path, true)?;
         let damaged = |why: &str| LearnError::Damaged { path: path.into(), why: why.into(), help: String::new() };
         let state = file.metadata().get("state").ok_or_else(|| damaged("it holds no state"))?;
-        let state: State = serde_json::from_str(state).map_err(|e| damaged(&format!("its state: {e}")))?;
+        let state: RunState = serde_json::from_str(state).map_err(|e| damaged(&format!("its state: {e}")))?;
         let tensors = file.tensors();
         let read = |name: &str| -> Result<Vec<f32>, LearnError> {
             let tensor = tensors.tensor(name).map_err(|_| damaged(&format!("it holds no {name}")))?;
@@ -198,7 +197,7 @@ mod tests {
     use super::*;
 
     fn checkpoint(step: u64) -> Checkpoint {
-        let state = State {
+        let state = RunState {
             step,
             examples: 32 * step,
             position: Position { block: 2, offset: 77 },
