@@ -9,8 +9,10 @@ use std::path::Path;
 
 use polystep_core::notation::print;
 use polystep_core::sets::SEED;
-use polystep_core::space::KEYS;
-use polystep_core::{Examples, Granularity, Notation, Purpose, Sampler, Setting, Space, Task, arithmetic};
+use polystep_core::space::{KEYS, Retry, Variables};
+use polystep_core::{
+    Examples, Granularity, Notation, Polynomials, Purpose, Sampler, Setting, Space, Style, Subtask, Task, arithmetic,
+};
 
 fn golden() -> String {
     let mut text = String::new();
@@ -58,7 +60,29 @@ fn golden() -> String {
             writeln!(text, "{key} {} {seed} {}", purpose.name(), hasher.finalize().to_hex()).unwrap();
         }
     }
+    for (space, vars) in keyed() {
+        let mut polynomials = Polynomials::new(&space, vars, Style::default(), 1, Purpose::Train).unwrap();
+        polynomials.draw(0);
+        let start = print(&polynomials.state(), Notation::Infix, Style::default());
+        writeln!(text, "{}: {start}", space.label(vars)).unwrap();
+    }
     text
+}
+
+/// Spaces that differ from the paper's in what keys their streams.
+fn keyed() -> Vec<(Space, usize)> {
+    let mut spaces = Vec::new();
+    for retry in [Retry::Factor, Retry::Product, Retry::Polynomial] {
+        for variables in [Variables::All, Variables::Uniform] {
+            spaces.push((Space { retry, variables, ..Space::named("medium_coeff").unwrap() }, 3));
+        }
+    }
+    let base = Space::named("large_coeff").unwrap();
+    spaces.push((Space { vars_prod: Some(2), vars_fac: Some(1), ..base.clone() }, 3));
+    for subtask in Subtask::ALL {
+        spaces.push((base.subtask(subtask), 2));
+    }
+    spaces
 }
 
 #[test]
