@@ -6,11 +6,11 @@
 
 use crate::guard::Guard;
 use crate::notation::Notation;
-use crate::proof::Line;
+use crate::proof::StepKind;
 use crate::sets::{FixedSet, SEED, SETS};
 use crate::stream::{Purpose, Stream, Streams};
-use crate::task::StepKind;
 use crate::token::{self, push_digits};
+use crate::writing::Line;
 
 /// The key of all four kinds in turn.
 pub const MIXTURE: &str = "arithmetic";
@@ -101,6 +101,26 @@ impl Exercise {
         u64::from(self.kind == StepKind::Mul) << 60 | self.a << 30 | self.b
     }
 
+    /// Reads what a model is asked, `1234+5678`; none if it is no exercise or its result is too large.
+    pub fn read(input: &[u8], notation: Notation) -> Option<Exercise> {
+        let is_sign = |t: &u8| [token::PLUS, token::TIMES].contains(t);
+        let (sign, a, b) = match notation {
+            Notation::Infix => {
+                let at = input.iter().position(is_sign)?;
+                (input[at], &input[..at], &input[at + 1..])
+            }
+            Notation::Prefix => {
+                let (&sign, numbers) = input.split_first().filter(|(sign, _)| is_sign(sign))?;
+                let second = numbers.iter().rposition(|&t| t == token::INT)?;
+                (sign, &numbers[..second], &numbers[second..])
+            }
+        };
+        let kind = if sign == token::PLUS { StepKind::Add } else { StepKind::Mul };
+        let (a, b) = (read_number(a, notation)?, read_number(b, notation)?);
+        let fits = if kind == StepKind::Add { a.checked_add(b) } else { a.checked_mul(b) };
+        fits.map(|_| Exercise { kind, a, b })
+    }
+
     /// As a model sees it.
     pub fn line(self, notation: Notation) -> Line {
         let operator = if self.kind == StepKind::Add { token::PLUS } else { token::TIMES };
@@ -122,6 +142,19 @@ impl Exercise {
         push_digits(self.value(), &mut target);
         Line { kind: self.kind, input, target, next: None }
     }
+}
+
+/// A number in a notation; none if it is not one, has a leading 0 or does not fit.
+pub(crate) fn read_number(tokens: &[u8], notation: Notation) -> Option<u64> {
+    let digits = match notation {
+        Notation::Infix => tokens,
+        Notation::Prefix => tokens.strip_prefix(&[token::INT])?,
+    };
+    let digit = |t: u8| (token::DIGIT..token::VAR).contains(&t).then(|| u64::from(t - token::DIGIT));
+    if digits.first().is_none_or(|&d| d == token::DIGIT) {
+        return None;
+    }
+    digits.iter().try_fold(0u64, |n, &t| n.checked_mul(10)?.checked_add(digit(t)?))
 }
 
 impl Probe {
@@ -183,6 +216,7 @@ mod tests {
             for notation in [Notation::Infix, Notation::Prefix] {
                 let line = exercise.line(notation);
                 assert_eq!(kind_name(line.kind, &line.input), drill.key());
+                assert_eq!(Exercise::read(&line.input, notation), Some(exercise));
             }
         }
         assert_eq!(kind_name(StepKind::Mulstep, &token::encode("(2)*(3)").unwrap()), "mulstep");

@@ -67,7 +67,7 @@ pub fn estimate(
                     *endpoint = polynomials.endpoint_fingerprint();
                 }
                 progress(equations.len() as u64);
-                Ok(())
+                Ok::<_, SpaceError>(())
             },
         )?;
         Ok((equations, endpoints))

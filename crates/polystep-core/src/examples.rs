@@ -5,12 +5,13 @@
 
 use crate::arithmetic::Probe;
 use crate::guard::Guard;
-use crate::proof::{Line, MAX_COMBINATIONS, Proof};
+use crate::proof::{MAX_COMBINATIONS, Proof, StepKind};
 use crate::sample::Polynomials;
 use crate::scribe::Scribe;
 use crate::space::{Space, SpaceError};
 use crate::stream::Purpose;
-use crate::task::{Setting, StepKind, Task};
+use crate::task::Task;
+use crate::writing::{Line, Setting};
 
 /// Where an example lies in [`Examples::tokens`], and which it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -106,10 +107,10 @@ impl Sampler {
     /// Fails if the task's choices do not fit together or its space cannot be sampled.
     pub fn new(task: &Task, seed: u64, purpose: Purpose) -> Result<Sampler, SpaceError> {
         task.validate()?;
-        let polynomials = Polynomials::new(&task.space, task.vars, task.style, seed, purpose)?;
+        let polynomials = Polynomials::new(&task.space, task.vars, task.writing.style, seed, purpose)?;
         fits(task, polynomials.basis.len())?;
         Ok(Sampler {
-            scribe: Scribe::new(&polynomials.basis, task.setting, task.granularity, task.notation, task.style),
+            scribe: Scribe::new(&polynomials.basis, &task.writing),
             polynomials,
             probe: Probe::new(&task.space.key, seed, purpose),
             task: task.clone(),
@@ -140,7 +141,7 @@ impl Sampler {
 
     /// Appends all step examples of proof `index`; none if the guard leaves nothing to draw.
     pub fn write_examples(&mut self, index: u64, guard: Option<&Guard>, out: &mut Examples) {
-        if self.task.setting == Setting::Arithmetic {
+        if self.task.writing.setting == Setting::Arithmetic {
             let line = self.exercise_line(index, guard);
             out.push(line.kind, index, 0, &line.input, &line.target);
             return;
@@ -154,8 +155,7 @@ impl Sampler {
     /// The slow and obvious way to write the drawn polynomial's steps, by way of [`Proof`].
     #[cfg(test)]
     pub(crate) fn write_reference(&self, index: u64, out: &mut Examples) {
-        let Task { setting, notation, style, .. } = self.task;
-        for (i, line) in self.proof_of_drawn().lines(setting, notation, style).iter().enumerate() {
+        for (i, line) in self.task.writing.lines(&self.proof_of_drawn()).iter().enumerate() {
             out.push(line.kind, index, i, &line.input, &line.target);
         }
     }
@@ -168,8 +168,8 @@ impl Sampler {
 
     /// The structured proof of the polynomial just drawn.
     pub(crate) fn proof_of_drawn(&self) -> Proof {
-        Proof::of(&self.polynomials.state(), self.task.granularity, self.task.style)
-            .expect("the caps keep every sampled coefficient below 2^64")
+        let proof = self.task.writing.proof(&self.polynomials.state());
+        proof.expect("the caps keep every sampled coefficient below 2^64")
     }
 
     /// The task.
@@ -192,7 +192,7 @@ impl Sampler {
         let (exercise, refused) = self.probe.exercise(index, guard);
         self.rejected += refused;
         self.drawn += refused + 1;
-        exercise.line(self.task.notation)
+        exercise.line(self.task.writing.notation)
     }
 
     /// How many polynomials (or exercises) the guard refused.
@@ -216,7 +216,7 @@ fn fits(task: &Task, monomials: usize) -> Result<(), SpaceError> {
     // Every product may be multiplied or not, and one at a time is half so.
     let state = u64::from(products.max) * sampled.max(expanded) + sampled.min(expanded);
     let open = combinations.saturating_mul(term + 12 * u64::from(factors.max));
-    let calculator = task.setting == Setting::Calculator;
+    let calculator = task.writing.setting == Setting::Calculator;
     let too_many = calculator && combinations > MAX_COMBINATIONS as u64;
     let longest = if calculator { state.saturating_add(open) } else { state };
     if longest > u64::from(u16::MAX) || too_many {
@@ -234,23 +234,11 @@ fn fits(task: &Task, monomials: usize) -> Result<(), SpaceError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::granularity::Granularity;
     use crate::monomial::TermOrder;
     use crate::notation::{Notation, Style, print};
     use crate::space::{KEYS, Retry, Subtask, Variables};
-    use crate::task::{Fac, Granularity, Mul, Sum};
-    use crate::token::decode;
-
-    fn granularities() -> Vec<Granularity> {
-        let mut all = Vec::new();
-        for fac in [Fac::Term, Fac::Factor, Fac::Product] {
-            for mul in [Mul::Pair, Mul::Product] {
-                for sum in [Sum::Pair, Sum::All] {
-                    all.push(Granularity { fac, mul, sum });
-                }
-            }
-        }
-        all
-    }
+    use crate::writing::Writing;
 
     /// Both ways of writing steps agree on every example of a task.
     fn agree(task: &Task, proofs: u64) {
@@ -261,7 +249,7 @@ mod tests {
             sampler.write_reference(index, &mut slow);
             assert_eq!(fast.len(), slow.len(), "{task:?} {index}");
             for i in 0..fast.len() {
-                let text = |tokens: &[u8]| decode(tokens, task.notation);
+                let text = |tokens: &[u8]| task.writing.text(tokens);
                 assert_eq!(text(fast.src(i)), text(slow.src(i)), "source {i} of {index}: {task:?}");
                 assert_eq!(text(fast.tgt(i)), text(slow.tgt(i)), "target {i} of {index}: {task:?}");
                 assert_eq!(fast.kind(i), slow.kind(i));
@@ -273,9 +261,10 @@ mod tests {
 
     fn agree_in_every_way(space: &Space, vars: usize, style: Style, proofs: u64) {
         for setting in [Setting::Plain, Setting::Calculator, Setting::Annotated, Setting::Endpoint] {
-            for granularity in granularities() {
-                for notation in [Notation::Infix, Notation::Prefix] {
-                    let task = Task { space: space.clone(), vars, setting, granularity, notation, style };
+            for granularity in Granularity::known() {
+                for notation in Notation::ALL {
+                    let writing = Writing { setting, granularity, notation, style };
+                    let task = Task { space: space.clone(), vars, writing };
                     if task.validate().is_ok() {
                         agree(&task, proofs);
                     }
@@ -331,7 +320,8 @@ mod tests {
         let space = Space::named("large_coeff").unwrap();
         let starts = |setting, granularity, order| {
             let style = Style { order, ..Style::default() };
-            let task = Task { setting, granularity, style, ..Task::new(space.clone(), 2) };
+            let writing = Writing { setting, granularity, style, ..Writing::default() };
+            let task = Task { writing, ..Task::new(space.clone(), 2) };
             let mut sampler = Sampler::new(&task, 3, Purpose::Train).unwrap();
             (0..20).map(|i| sampler.proof(i).end().value(TermOrder::Paper).unwrap()).collect::<Vec<_>>()
         };

@@ -81,7 +81,11 @@ mod tests {
                 let mut sampler = Sampler::new(&task, 5, Purpose::Train).unwrap();
                 for index in 0..300 {
                     let start = sampler.proof(index).start;
-                    assert_eq!(misfit(&start, &space, vars, task.style.order).unwrap(), None, "{key} {vars} {index}");
+                    assert_eq!(
+                        misfit(&start, &space, vars, task.writing.style.order).unwrap(),
+                        None,
+                        "{key} {vars} {index}"
+                    );
                 }
             }
         }

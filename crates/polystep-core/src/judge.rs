@@ -1,188 +1,178 @@
 //! Is an output right? The two tests of the design, on tokens.
 //!
 //! Every state of a proof has the same value, so the paper's test, "the difference is zero", also accepts a copied input. So
-//! `exact` asks for the target's very tokens, and `symbolic`, the paper's test, stands beside it.
+//! there are two tests: *exact* asks for the target's very tokens; *symbolic*, the paper's test, asks for the same value.
 
 use serde::{Deserialize, Serialize};
 
-use crate::notation::{Notation, Style, parse_tokens};
-use crate::poly::Poly;
-use crate::task::{Setting, StepKind};
+use crate::arithmetic::read_number;
+use crate::expr::State;
+use crate::named;
+use crate::proof::StepKind;
 use crate::token;
+use crate::writing::{Setting, Writing};
+
+named! {
+    "verdict";
+    /// How an output turned out, best first.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Verdict {
+        /// Exactly what was expected (calculator: after evaluation).
+        Exact = "exact",
+        /// The same polynomial, but not what was expected.
+        SameValue = "same value",
+        /// Another polynomial; or a markstep that marks something else.
+        WrongValue = "wrong value",
+        /// It cannot be read, or a bracket overflows.
+        Malformed = "malformed",
+    }
+}
+
+impl Verdict {
+    /// Whether it is right by the strict test.
+    pub fn exact(self) -> bool {
+        self == Verdict::Exact
+    }
+
+    /// Whether it is right by the paper's test. For a markstep the two tests are one.
+    pub fn symbolic(self) -> bool {
+        self <= Verdict::SameValue
+    }
+
+    /// Whether it cannot be read.
+    pub fn malformed(self) -> bool {
+        self == Verdict::Malformed
+    }
+}
 
 /// What is right about an output.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Judgement {
-    /// The tokens are the target's; in the calculator setting, after both are evaluated.
-    pub exact: bool,
-    /// The tokens are the target's, brackets and all.
+    /// How it turned out.
+    pub verdict: Verdict,
+    /// Whether the tokens are the target's, brackets and all. Only a calculator's output can be exact without it.
     pub raw_exact: bool,
-    /// It can be read and has the target's value; for a markstep, the same as `exact`.
-    pub symbolic: bool,
-    /// It cannot be read, or a bracket overflows.
-    pub malformed: bool,
 }
 
-/// Judges an output's tokens against the target's, both without `</s>`.
-pub fn judge(
-    kind: StepKind,
-    setting: Setting,
-    notation: Notation,
-    style: Style,
-    target: &[u8],
-    output: &[u8],
-) -> Judgement {
-    let raw_exact = target == output;
-    let (exact, value) = match setting {
-        Setting::Arithmetic => {
-            let number = arithmetic_value(output, notation);
-            return Judgement { exact: raw_exact, raw_exact, symbolic: raw_exact, malformed: number.is_none() };
-        }
-        Setting::Annotated => (raw_exact, untagged(output).and_then(|s| value(&s, Notation::Infix, style))),
-        Setting::Calculator => {
-            let evaluated = evaluate_brackets(output, notation);
-            let exact = raw_exact || (evaluated.is_some() && evaluated == evaluate_brackets(target, notation));
-            (exact, evaluated.and_then(|s| value(&s, notation, style)))
-        }
-        Setting::Plain | Setting::Endpoint => {
-            // A bracket is no part of these settings' language.
-            let closed = !output.contains(&token::BRACKET);
-            (raw_exact, closed.then(|| value(output, notation, style)).flatten())
-        }
-    };
-    let symbolic = match setting {
-        _ if exact => true,
-        Setting::Annotated if kind == StepKind::Markstep => false,
-        Setting::Annotated => {
-            value.is_some() && value == untagged(target).and_then(|s| self::value(&s, Notation::Infix, style))
-        }
-        _ => value.is_some() && value == self::value(target, notation, style),
-    };
-    Judgement { exact, raw_exact, symbolic, malformed: !exact && value.is_none() }
+impl Judgement {
+    /// What is said of an output that is the target itself.
+    pub const RIGHT: Judgement = Judgement { verdict: Verdict::Exact, raw_exact: true };
+    /// What is said where there is no output, or none that is made of tokens.
+    pub const MALFORMED: Judgement = Judgement { verdict: Verdict::Malformed, raw_exact: false };
 }
 
-/// [`judge`] on text. A text that is not made of tokens is malformed.
-pub fn judge_text(
-    kind: StepKind,
-    setting: Setting,
-    notation: Notation,
-    style: Style,
-    target: &str,
-    output: &str,
-) -> Judgement {
-    match (token::encode(target), token::encode(output)) {
-        (Ok(target), Ok(output)) => judge(kind, setting, notation, style, &target, &output),
-        _ => Judgement { malformed: true, ..Judgement::default() },
+impl Writing {
+    /// Judges an output's tokens against the target's, both without `</s>`.
+    pub fn judge(&self, kind: StepKind, target: &[u8], output: &[u8]) -> Judgement {
+        if target == output {
+            return Judgement::RIGHT;
+        }
+        let wrong = |verdict| Judgement { verdict, raw_exact: false };
+        if self.setting == Setting::Arithmetic {
+            let number = read_number(output, self.notation);
+            return wrong(if number.is_some() { Verdict::WrongValue } else { Verdict::Malformed });
+        }
+        if self.setting == Setting::Calculator
+            && let Some(evaluated) = self.evaluated(output)
+            && self.evaluated(target) == Some(evaluated)
+        {
+            return wrong(Verdict::Exact);
+        }
+        let value = |state: Option<State>| state?.value(self.style.order).ok();
+        let Some(found) = value(self.state(output)) else { return Judgement::MALFORMED };
+        let same = kind != StepKind::Markstep && value(self.denoted(target)) == Some(found);
+        wrong(if same { Verdict::SameValue } else { Verdict::WrongValue })
     }
-}
 
-fn value(tokens: &[u8], notation: Notation, style: Style) -> Option<Poly> {
-    parse_tokens(tokens, notation, style).ok()?.0.value(style.order).ok()
-}
-
-fn arithmetic_value(tokens: &[u8], notation: Notation) -> Option<u64> {
-    let digits = match notation {
-        Notation::Infix => tokens,
-        Notation::Prefix => tokens.strip_prefix(&[token::INT])?,
-    };
-    integer(digits)
-}
-
-fn integer(digits: &[u8]) -> Option<u64> {
-    let digit = |t: u8| (token::DIGIT..token::VAR).contains(&t).then(|| u64::from(t - token::DIGIT));
-    if digits.first().is_none_or(|&d| d == token::DIGIT) {
-        return None;
-    }
-    digits.iter().try_fold(0u64, |n, &t| n.checked_mul(10)?.checked_add(digit(t)?))
-}
-
-/// The state behind an annotation's tag, without its marks.
-pub fn untagged(tokens: &[u8]) -> Option<Vec<u8>> {
-    match tokens {
-        [tag, token::DOLLAR, state @ ..] if (token::MARK..=token::END).contains(tag) => {
-            Some(state.iter().copied().filter(|&t| t != token::HASH).collect())
+    /// [`judge`](Writing::judge) on text. A text that is not made of tokens is malformed.
+    pub fn judge_text(&self, kind: StepKind, target: &str, output: &str) -> Judgement {
+        // The same text has the same tokens. This is so for nearly all answers of a good model, and they need not be read.
+        if target == output {
+            return Judgement::RIGHT;
         }
-        _ => None,
-    }
-}
-
-/// Replaces every bracket by the number it comes to; `None` if one cannot be read or overflows. What stands outside the
-/// brackets is not looked at.
-pub fn evaluate_brackets(tokens: &[u8], notation: Notation) -> Option<Vec<u8>> {
-    let mut out = Vec::with_capacity(tokens.len());
-    let mut rest = tokens;
-    while let Some(open) = rest.iter().position(|&t| t == token::BRACKET) {
-        let close = open + rest[open..].iter().position(|&t| t == token::UNBRACKET)?;
-        out.extend_from_slice(&rest[..open]);
-        // A bracket alone is a constant polynomial, so the parser computes it.
-        let (state, _) = parse_tokens(&rest[open..=close], notation, Style::default()).ok()?;
-        let value = state.value(Style::default().order).ok()?;
-        if notation == Notation::Prefix {
-            out.push(token::INT);
+        match (token::encode(target), token::encode(output)) {
+            (Ok(target), Ok(output)) => self.judge(kind, &target, &output),
+            _ => Judgement::MALFORMED,
         }
-        token::push_digits(value.max_coeff(), &mut out);
-        rest = &rest[close + 1..];
     }
-    out.extend_from_slice(rest);
-    Some(out)
+
+    /// A text with its brackets evaluated; as it is where it has none, or where they cannot be read.
+    pub fn evaluated_text(&self, text: &str) -> String {
+        if self.setting != Setting::Calculator || !text.contains('[') {
+            return text.to_owned();
+        }
+        let evaluated = token::encode(text).ok().and_then(|tokens| self.evaluated(&tokens));
+        evaluated.map_or_else(|| text.to_owned(), |tokens| self.text(&tokens))
+    }
+
+    /// The [fingerprint](crate::Poly::fingerprint) of the value of a line, the same in every notation and setting; none if it
+    /// cannot be read.
+    pub fn fingerprint(&self, text: &str) -> Option<u64> {
+        let state = self.denoted(&token::encode(text).ok()?)?;
+        Some(state.value(self.style.order).ok()?.fingerprint())
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn judged(setting: Setting, target: &str, output: &str) -> [bool; 4] {
-        let j = judge_text(StepKind::Mulstep, setting, Notation::Infix, Style::default(), target, output);
-        [j.exact, j.raw_exact, j.symbolic, j.malformed]
+    fn judged(setting: Setting, target: &str, output: &str) -> (Verdict, bool) {
+        let writing = Writing { setting, ..Writing::default() };
+        let Judgement { verdict, raw_exact } = writing.judge_text(StepKind::Mulstep, target, output);
+        (verdict, raw_exact)
     }
 
     #[test]
     fn a_copied_input_is_symbolically_right_but_not_exact() {
         let target = "(2*x1^2)+(3)";
-        assert_eq!(judged(Setting::Plain, target, target), [true, true, true, false]);
-        assert_eq!(judged(Setting::Plain, target, "(2*x1)*(x1)+(3)"), [false, false, true, false]);
-        assert_eq!(judged(Setting::Plain, target, "(2*x1^2)+(4)"), [false, false, false, false]);
-        assert_eq!(judged(Setting::Plain, target, "(2*x1^2)+(3"), [false, false, false, true]);
-        assert_eq!(judged(Setting::Plain, target, "([2]*x1^2)+(3)"), [false, false, false, true]);
+        assert_eq!(judged(Setting::Plain, target, target), (Verdict::Exact, true));
+        assert_eq!(judged(Setting::Plain, target, "(2*x1)*(x1)+(3)"), (Verdict::SameValue, false));
+        assert_eq!(judged(Setting::Plain, target, "(2*x1^2)+(4)"), (Verdict::WrongValue, false));
+        assert_eq!(judged(Setting::Plain, target, "(2*x1^2)+(3"), (Verdict::Malformed, false));
+        assert_eq!(judged(Setting::Plain, target, "([2]*x1^2)+(3)"), (Verdict::Malformed, false));
     }
 
     #[test]
     fn a_calculator_evaluates_before_comparing() {
         let target = "([5*3]*x1^2)+(3)";
-        assert_eq!(judged(Setting::Calculator, target, target), [true, true, true, false]);
-        assert_eq!(judged(Setting::Calculator, target, "([3*5]*x1^2)+(3)"), [true, false, true, false]);
-        assert_eq!(judged(Setting::Calculator, target, "(15*x1^2)+(3)"), [true, false, true, false]);
-        assert_eq!(judged(Setting::Calculator, target, "([5*4]*x1^2)+(3)"), [false, false, false, false]);
-        assert_eq!(judged(Setting::Calculator, target, "([5*]*x1^2)+(3)"), [false, false, false, true]);
+        assert_eq!(judged(Setting::Calculator, target, target), (Verdict::Exact, true));
+        assert_eq!(judged(Setting::Calculator, target, "([3*5]*x1^2)+(3)"), (Verdict::Exact, false));
+        assert_eq!(judged(Setting::Calculator, target, "(15*x1^2)+(3)"), (Verdict::Exact, false));
+        assert_eq!(judged(Setting::Calculator, target, "([5*4]*x1^2)+(3)"), (Verdict::WrongValue, false));
+        assert_eq!(judged(Setting::Calculator, target, "([5*]*x1^2)+(3)"), (Verdict::Malformed, false));
         let huge = "([9999999999*9999999999]*x1^2)+(3)";
-        assert_eq!(judged(Setting::Calculator, target, huge), [false, false, false, true]);
-        let prefix = token::encode("* [ + * INT+ 3 INT+ 4 INT+ 5 ] x1").unwrap();
-        assert_eq!(evaluate_brackets(&prefix, Notation::Prefix), token::encode("* INT+ 1 7 x1").ok());
+        assert_eq!(judged(Setting::Calculator, target, huge), (Verdict::Malformed, false));
     }
 
     #[test]
     fn annotations_drop_tag_and_marks() {
         let target = "MARK $ (2*x1^2)+(3)";
-        assert_eq!(judged(Setting::Annotated, target, target), [true, true, true, false]);
-        assert_eq!(judged(Setting::Annotated, target, "MUL $ #(2*x1)*(x1)#+(3)"), [false, false, true, false]);
-        assert_eq!(judged(Setting::Annotated, target, "(2*x1^2)+(3)"), [false, false, false, true]);
-        let mark = |output| {
-            judge_text(
-                StepKind::Markstep,
-                Setting::Annotated,
-                Notation::Infix,
-                Style::default(),
-                "SUM $ #(2)+(3)#",
-                output,
-            )
-        };
-        assert!(!mark("SUM $ (2)+#(3)#").symbolic);
+        assert_eq!(judged(Setting::Annotated, target, target), (Verdict::Exact, true));
+        assert_eq!(judged(Setting::Annotated, target, "MUL $ #(2*x1)*(x1)#+(3)"), (Verdict::SameValue, false));
+        assert_eq!(judged(Setting::Annotated, target, "(2*x1^2)+(3)"), (Verdict::Malformed, false));
+        let writing = Writing { setting: Setting::Annotated, ..Writing::default() };
+        let marked = writing.judge_text(StepKind::Markstep, "SUM $ #(2)+(3)#", "SUM $ (2)+#(3)#");
+        assert_eq!(marked.verdict, Verdict::WrongValue);
     }
 
     #[test]
     fn arithmetic_is_right_or_wrong() {
-        assert_eq!(judged(Setting::Arithmetic, "6912", "6912"), [true, true, true, false]);
-        assert_eq!(judged(Setting::Arithmetic, "6912", "6913"), [false, false, false, false]);
-        assert_eq!(judged(Setting::Arithmetic, "6912", "69*12"), [false, false, false, true]);
+        assert_eq!(judged(Setting::Arithmetic, "6912", "6912"), (Verdict::Exact, true));
+        assert_eq!(judged(Setting::Arithmetic, "6912", "6913"), (Verdict::WrongValue, false));
+        assert_eq!(judged(Setting::Arithmetic, "6912", "69*12"), (Verdict::Malformed, false));
+    }
+
+    #[test]
+    fn a_value_is_the_same_in_every_writing() {
+        let value = |setting, notation: &str, text: &str| {
+            let writing = Writing { setting, notation: notation.parse().unwrap(), ..Writing::default() };
+            writing.fingerprint(text).unwrap()
+        };
+        let plain = value(Setting::Plain, "infix", "(6)*(x1)");
+        assert_eq!(plain, value(Setting::Calculator, "infix", "([2*3]*x1)"));
+        assert_eq!(plain, value(Setting::Annotated, "infix", "MUL $ #(6)*(x1)#"));
+        assert_eq!(plain, value(Setting::Endpoint, "prefix", "* INT+ 6 x1"));
     }
 }

@@ -30,8 +30,8 @@
 //! ```
 //!
 //! The modules in the order of the data flow: [`monomial`], [`poly`], [`expr`] and [`notation`] are the algebra and its
-//! language; [`space`], [`stream`] and [`sample`] draw polynomials; [`proof`] simplifies them; [`task`], [`token`] and
-//! [`examples`] turn proofs into tokens; [`sets`] and [`guard`] keep training and testing apart; [`mod@judge`], [`check`] and
+//! language; [`space`], [`stream`] and [`sample`] draw polynomials; [`proof`] simplifies them; [`writing`], [`task`], [`token`] and
+//! [`examples`] turn proofs into tokens; [`sets`] and [`guard`] keep training and testing apart; [`judge`], [`explain`] and
 //! [`audit`] say what is right, [`interval`] how sure a share of it is; [`record`] is what files hold; [`collision`] estimates how
 //! large a space is.
 
@@ -42,15 +42,17 @@ mod scribe;
 pub mod arithmetic;
 pub mod audit;
 pub mod bench;
-pub mod check;
 pub mod collision;
 pub mod examples;
+pub mod explain;
 pub mod expr;
 pub mod fit;
+pub mod granularity;
 pub mod guard;
 pub mod interval;
 pub mod judge;
 pub mod monomial;
+pub mod named;
 pub mod notation;
 pub mod poly;
 pub mod proof;
@@ -61,21 +63,25 @@ pub mod space;
 pub mod stream;
 pub mod task;
 pub mod token;
+pub mod writing;
 
-pub use audit::{AuditError, Tally, audit_proof};
-pub use check::{Check, Verdict, check_step};
+pub use audit::{Audit, AuditError, audit_proof};
 pub use examples::{ExampleSpan, Examples, Sampler};
+pub use explain::{Check, Explanation};
 pub use expr::{Factor, Product, State, Term};
+pub use granularity::Granularity;
 pub use guard::Guard;
 pub use interval::wilson;
-pub use judge::{Judgement, judge, judge_text};
+pub use judge::{Judgement, Verdict};
 pub use monomial::{Monomial, TermOrder};
+pub use named::UnknownName;
 pub use notation::{Notation, NotationError, Style};
 pub use poly::{ArithmeticError, Poly};
-pub use proof::{Line, Proof, Step, next_step};
+pub use proof::{Proof, Step, StepKind, next_step};
 pub use record::{Beam, PredictionRecord, ProofRecord, StepRecord};
 pub use sample::Polynomials;
 pub use sets::FixedSet;
 pub use space::{Space, SpaceError, SpaceTable, Subtask};
 pub use stream::{Purpose, Stream, Streams};
-pub use task::{Granularity, Setting, StepKind, Task};
+pub use task::Task;
+pub use writing::{Line, Setting, Writing, WritingError};

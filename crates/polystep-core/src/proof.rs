@@ -6,12 +6,55 @@
 
 use std::ops::Range;
 
+use serde::{Deserialize, Serialize};
+
 use crate::expr::{Factor, Product, State, Term};
+use crate::granularity::{Fac, Granularity, Mul, Sum};
 use crate::monomial::{Monomial, TermOrder};
+use crate::named;
 use crate::notation::{Layout, Notation, Open, Style, Summands, write_tokens};
 use crate::poly::{ArithmeticError, Poly};
-use crate::task::{Fac, Granularity, Mul, Setting, StepKind, Sum};
 use crate::token;
+
+named! {
+    "kind of step";
+    /// What a step does; the paper's names.
+    ///
+    /// The order of the variants is the order of the steps in a proof (the derived `Ord`): a proof never goes back from one
+    /// kind to an earlier one. Tables list the kinds in this order, too.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    #[repr(u8)]
+    pub enum StepKind {
+        /// Terms are collected within a factor.
+        Facstep = "facstep",
+        /// Factors are multiplied out.
+        Mulstep = "mulstep",
+        /// Products are added.
+        Sumstep = "sumstep",
+        /// The operand of the next step is marked (annotated proofs).
+        Markstep = "markstep",
+        /// Everything at once.
+        Endpoint = "endpoint",
+        /// The arithmetic probe's a+b.
+        Add = "add",
+        /// The arithmetic probe's a*b.
+        Mul = "mul",
+    }
+}
+
+impl StepKind {
+    /// The tag of an annotated operation step. Only the steps of a proof have one: an operation that [`next_step`] returns
+    /// needs a tag of its own.
+    pub fn tag(self) -> Option<u8> {
+        match self {
+            StepKind::Facstep => Some(token::FAC),
+            StepKind::Mulstep => Some(token::MUL),
+            StepKind::Sumstep => Some(token::SUM),
+            StepKind::Markstep | StepKind::Endpoint | StepKind::Add | StepKind::Mul => None,
+        }
+    }
+}
 
 /// The most combinations of terms that a mulstep leaves open: beyond them the brackets would be longer than any model reads.
 pub const MAX_COMBINATIONS: usize = 1 << 12;
@@ -87,19 +130,6 @@ pub struct Proof {
     pub steps: Vec<Step>,
 }
 
-/// A step as a model sees it: tokens in, tokens out.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Line {
-    /// What it does.
-    pub kind: StepKind,
-    /// The source, without `</s>`.
-    pub input: Vec<u8>,
-    /// The target, without `</s>`.
-    pub target: Vec<u8>,
-    /// The evaluated state, which is the next input (calculator only).
-    pub next: Option<Vec<u8>>,
-}
-
 impl Proof {
     /// The proof that starts here.
     ///
@@ -130,83 +160,6 @@ impl Proof {
     /// Where it ends.
     pub fn end(&self) -> &State {
         self.steps.last().map_or(&self.start, |s| &s.after)
-    }
-
-    /// The proof as a model sees it.
-    pub fn lines(&self, setting: Setting, notation: Notation, style: Style) -> Vec<Line> {
-        let closed = Open::new();
-        let write = |state: &State, open: &Open| {
-            let mut tokens = Vec::new();
-            write_tokens(state, open, notation, style, &mut tokens);
-            tokens
-        };
-        match setting {
-            Setting::Plain | Setting::Calculator => {
-                let line = |s: &Step| {
-                    let calculator = setting == Setting::Calculator;
-                    let next = write(&s.after, &closed);
-                    Line {
-                        kind: s.kind,
-                        input: write(&s.before, &closed),
-                        target: if calculator { write(&s.after, &s.open) } else { next.clone() },
-                        next: calculator.then_some(next),
-                    }
-                };
-                self.steps.iter().map(line).collect()
-            }
-            Setting::Endpoint if self.steps.is_empty() => Vec::new(),
-            Setting::Endpoint => vec![Line {
-                kind: StepKind::Endpoint,
-                input: write(&self.start, &closed),
-                target: write(self.end(), &closed),
-                next: None,
-            }],
-            Setting::Annotated => self.annotated(style),
-            Setting::Arithmetic => Vec::new(),
-        }
-    }
-
-    /// n steps become 2n + 1: mark, operate, …, mark the end.
-    fn annotated(&self, style: Style) -> Vec<Line> {
-        let tagged = |tag: u8, state: &State, operand: Option<&Operand>| {
-            let mut state_tokens = Vec::new();
-            let layout = write_tokens(state, &Open::new(), Notation::Infix, style, &mut state_tokens);
-            let mut tokens = vec![tag, token::DOLLAR];
-            match operand.map(|o| o.range(&layout)) {
-                None => tokens.extend(state_tokens),
-                Some(r) => {
-                    tokens.extend(&state_tokens[..r.start]);
-                    tokens.push(token::HASH);
-                    tokens.extend(&state_tokens[r.clone()]);
-                    tokens.push(token::HASH);
-                    tokens.extend(&state_tokens[r.end..]);
-                }
-            }
-            tokens
-        };
-        let mut lines = Vec::with_capacity(2 * self.steps.len() + 1);
-        for step in &self.steps {
-            let marked = tagged(step.kind.tag(), &step.before, Some(&step.operand));
-            lines.push(Line {
-                kind: StepKind::Markstep,
-                input: tagged(token::MARK, &step.before, None),
-                target: marked.clone(),
-                next: None,
-            });
-            lines.push(Line {
-                kind: step.kind,
-                input: marked,
-                target: tagged(token::MARK, &step.after, None),
-                next: None,
-            });
-        }
-        lines.push(Line {
-            kind: StepKind::Markstep,
-            input: tagged(token::MARK, self.end(), None),
-            target: tagged(token::END, self.end(), None),
-            next: None,
-        });
-        lines
     }
 }
 

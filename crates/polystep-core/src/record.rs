@@ -5,12 +5,13 @@
 use serde::{Deserialize, Serialize};
 
 use crate::examples::Sampler;
+use crate::granularity::Granularity;
 use crate::guard::Guard;
 use crate::notation::{Notation, Style};
-use crate::proof::Line;
+use crate::proof::StepKind;
 use crate::stream::Purpose;
-use crate::task::{Granularity, Setting, StepKind, Task};
 use crate::token;
+use crate::writing::{Line, Setting, Writing};
 
 /// A proof.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -103,6 +104,14 @@ impl StepRecord {
     }
 }
 
+impl ProofRecord {
+    /// How the proof is written.
+    pub fn writing(&self) -> Writing {
+        let ProofRecord { setting, granularity, notation, style, .. } = *self;
+        Writing { setting, granularity, notation, style }
+    }
+}
+
 impl Sampler {
     /// Proof `index` as a record.
     pub fn record(&mut self, index: u64) -> ProofRecord {
@@ -115,18 +124,18 @@ impl Sampler {
     }
 
     fn record_under(&mut self, index: u64, guard: Option<&Guard>) -> Option<ProofRecord> {
-        let Task { setting, granularity, notation, style, vars, .. } = *self.task();
+        let (vars, writing) = (self.task().vars, self.task().writing);
+        let Writing { setting, granularity, notation, style } = writing;
         let (lines, start, end) = if setting == Setting::Arithmetic {
             let line = self.exercise_line(index, guard);
-            let (start, end) = (line.input.clone(), line.target.clone());
-            (vec![line], token::decode(&start, notation), token::decode(&end, notation))
+            let (start, end) = (writing.text(&line.input), writing.text(&line.target));
+            (vec![line], start, end)
         } else {
             if !self.draw(index, guard) {
                 return None;
             }
             let proof = self.proof_of_drawn();
-            let print = |state| crate::notation::print(state, notation, style);
-            (proof.lines(setting, notation, style), print(&proof.start), print(proof.end()))
+            (writing.lines(&proof), writing.print(&proof.start), writing.print(proof.end()))
         };
         let config = self.task().space.key.clone();
         Some(ProofRecord {
@@ -150,11 +159,12 @@ impl Sampler {
 mod tests {
     use super::*;
     use crate::space::Space;
+    use crate::task::Task;
 
     #[test]
     fn a_record_is_one_line_of_json() {
         let mut task = Task::new(Space::named("small_coeff").unwrap(), 1);
-        task.setting = Setting::Calculator;
+        task.writing.setting = Setting::Calculator;
         let record = Sampler::new(&task, 1, Purpose::Train).unwrap().record(3);
         let json = serde_json::to_string(&record).unwrap();
         assert!(

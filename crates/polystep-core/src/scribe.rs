@@ -1,6 +1,6 @@
 //! The steps of a drawn polynomial written straight to tokens: the hot path of training.
 //!
-//! It says what [`Proof::lines`](crate::proof::Proof::lines) says, but never builds a state: each factor, product and sum is
+//! It says what [`Writing::lines`] says, but never builds a state: each factor, product and sum is
 //! spelled once, as a run of tokens, and a state is a sequence of runs. Where a step's input is the target of the step
 //! before, it is written once and the two examples overlap. A test holds the two ways against each other.
 
@@ -9,11 +9,13 @@ mod spell;
 
 use crate::basis::{Accumulator, Basis, Cell};
 use crate::examples::{ExampleSpan, Examples};
+use crate::granularity::{Fac, Granularity, Mul, Sum};
 use crate::ink::{Letters, Page, Seg};
-use crate::notation::{Notation, Style};
+use crate::notation::Notation;
+use crate::proof::StepKind;
 use crate::sample::{Draft, FactorSpan, ProductSpan};
-use crate::task::{Fac, Granularity, Mul, Setting, StepKind, Sum};
 use crate::token;
+use crate::writing::{Setting, Writing};
 
 /// What is marked in an annotated state.
 #[derive(Clone, Copy, Debug)]
@@ -49,7 +51,8 @@ pub(crate) struct Scribe {
 }
 
 impl Scribe {
-    pub fn new(basis: &Basis, setting: Setting, granularity: Granularity, notation: Notation, style: Style) -> Scribe {
+    pub fn new(basis: &Basis, writing: &Writing) -> Scribe {
+        let Writing { setting, granularity, notation, style } = *writing;
         let fused = granularity.fac == Fac::Product && granularity.mul == Mul::Product;
         Scribe {
             setting,

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::monomial::{MAX_DEGREE, MAX_VARS};
+use crate::writing::WritingError;
 
 /// What is drawn again when a cap fails.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
@@ -198,9 +199,9 @@ pub enum SpaceError {
     /// A number of variables that does not exist.
     #[error("{0} variables: polystep takes 1 to 8")]
     Vars(usize),
-    /// A setting that the notation does not have.
+    /// Choices of writing that do not fit together.
     #[error("{0}")]
-    Task(&'static str),
+    Writing(#[from] WritingError),
 }
 
 /// The paper's six configurations.

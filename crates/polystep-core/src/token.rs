@@ -59,6 +59,19 @@ pub const SUM: u8 = 37;
 /// `END`: nothing is left to be done.
 pub const END: u8 = 38;
 
+/// The tags of annotated states.
+pub const TAGS: [u8; 5] = [MARK, FAC, MUL, SUM, END];
+
+/// Whether a token is the tag of an annotated state.
+pub fn is_tag(token: u8) -> bool {
+    TAGS.contains(&token)
+}
+
+/// Whether a blank follows a token in text.
+fn blank_after(token: u8, notation: Notation) -> bool {
+    notation == Notation::Prefix || is_tag(token) || token == DOLLAR
+}
+
 /// How each token is written. Reserved tokens have numbers, so that nothing a model says is lost.
 #[rustfmt::skip]
 const NAMES: [&str; VOCABULARY] = [
@@ -90,11 +103,7 @@ pub fn decode(tokens: &[u8], notation: Notation) -> String {
     let mut text = String::with_capacity(2 * tokens.len());
     for (i, &token) in tokens.iter().enumerate() {
         text.push_str(name(token));
-        let blank = match notation {
-            Notation::Prefix => true,
-            Notation::Infix => (MARK..=END).contains(&token) || token == DOLLAR,
-        };
-        if blank && i + 1 < tokens.len() {
+        if blank_after(token, notation) && i + 1 < tokens.len() {
             text.push(' ');
         }
     }
@@ -108,8 +117,7 @@ pub fn decoded_spans(tokens: &[u8], notation: Notation) -> Vec<Range<usize>> {
     for &token in tokens {
         let end = at + name(token).len();
         spans.push(at..end);
-        let tag = (MARK..=END).contains(&token) || token == DOLLAR;
-        at = end + usize::from(notation == Notation::Prefix || tag);
+        at = end + usize::from(blank_after(token, notation));
     }
     spans
 }
@@ -142,8 +150,7 @@ pub(crate) fn token_at(text: &str) -> Option<(u8, usize)> {
         },
         b'+' if bytes.get(1) == Some(&b'P') => Some((SUM_OF, 2)),
         b'*' if bytes.get(1) == Some(&b'F') && !text.starts_with("*FAC") => Some((PRODUCT_OF, 2)),
-        b'I' | b'M' | b'F' | b'S' | b'E' => named(INT, END + 1),
-        b'<' => named(PAD, UNK + 1).or_else(|| named(END + 1, VOCABULARY as u8)),
+        b'A'..=b'Z' | b'<' => named(PAD, VOCABULARY as u8),
         _ => named(PLUS, INT),
     }
 }

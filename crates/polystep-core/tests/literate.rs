@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 
 use polystep_core::notation::{parse, print};
-use polystep_core::{Granularity, Notation, Proof, Setting, Style, token};
+use polystep_core::{Granularity, Notation, Setting, Style, Writing, token};
 
 #[test]
 fn every_literate_proof() {
@@ -51,9 +51,10 @@ fn proof(words: Vec<&str>, body: &str, place: &str) {
     let mut lines = body.lines();
     let start = lines.next().expect(place).trim().trim_start_matches("MARK $ ");
     let start = parse(start, Notation::Infix, style).unwrap_or_else(|e| panic!("{place}\n{}", e.caret(start)));
-    let proof = Proof::of(&start, granularity, style).expect(place);
-    let found: Vec<String> = proof
-        .lines(setting, Notation::Infix, style)
+    let writing = Writing { setting, granularity, ..Writing::default() };
+    let proof = writing.proof(&start).expect(place);
+    let found: Vec<String> = writing
+        .lines(&proof)
         .iter()
         .map(|l| format!("{} {}", l.kind, token::decode(&l.target, Notation::Infix)))
         .collect();

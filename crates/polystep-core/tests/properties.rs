@@ -1,23 +1,16 @@
 //! The laws of the exact core, on polynomials drawn from every space.
 
-use polystep_core::check::check_step;
-use polystep_core::judge::{evaluate_brackets, judge, untagged};
 use polystep_core::notation::{Open, parse, parse_open, parse_tokens, print, print_open, write_tokens};
 use polystep_core::space::{KEYS, Retry, Variables};
-use polystep_core::task::{Fac, Mul, Sum};
+use polystep_core::writing::{evaluate_brackets, untagged};
 use polystep_core::{
-    Granularity, Notation, Proof, Purpose, Sampler, Setting, Space, State, Style, Subtask, Task, TermOrder, Verdict,
-    token,
+    Granularity, Notation, Proof, Purpose, Sampler, Setting, Space, State, StepKind, Style, Subtask, Task, TermOrder,
+    Verdict, Writing, token,
 };
 use proptest::prelude::*;
 
-const NOTATIONS: [Notation; 2] = [Notation::Infix, Notation::Prefix];
-
 fn granularity() -> impl Strategy<Value = Granularity> {
-    let fac = prop::sample::select(vec![Fac::Term, Fac::Factor, Fac::Product]);
-    let mul = prop::sample::select(vec![Mul::Pair, Mul::Product]);
-    let sum = prop::sample::select(vec![Sum::Pair, Sum::All]);
-    (fac, mul, sum).prop_map(|(fac, mul, sum)| Granularity { fac, mul, sum })
+    prop::sample::select(Granularity::known())
 }
 
 fn style() -> impl Strategy<Value = Style> {
@@ -40,7 +33,7 @@ prop_compose! {
     fn drawn()(
         space in space(), vars in 1usize..=4, granularity in granularity(), style in style(), seed in any::<u64>(), index in any::<u64>(),
     ) -> (Task, Proof) {
-        let task = Task { granularity, style, ..Task::new(space, vars) };
+        let task = Task { writing: Writing { granularity, style, ..Writing::default() }, ..Task::new(space, vars) };
         let proof = Sampler::new(&task, seed, Purpose::Train).unwrap().proof(index);
         (task, proof)
     }
@@ -51,7 +44,7 @@ proptest! {
 
     #[test]
     fn every_step_keeps_the_value((task, proof) in drawn()) {
-        let order = task.style.order;
+        let order = task.writing.style.order;
         let value = proof.start.value(order).unwrap();
         for state in proof.states() {
             prop_assert_eq!(state.value(order).unwrap(), value.clone());
@@ -66,14 +59,14 @@ proptest! {
 
     #[test]
     fn coarse_and_fine_reach_one_endpoint((task, proof) in drawn(), other in granularity()) {
-        let again = Proof::of(&proof.start, other, task.style).unwrap();
+        let again = Proof::of(&proof.start, other, task.writing.style).unwrap();
         prop_assert_eq!(again.end(), proof.end());
     }
 
     #[test]
     fn endpoints_are_inside_every_cap((task, proof) in drawn()) {
         let Space { coeff, degree, terms, products, factors, .. } = task.space;
-        let order = task.style.order;
+        let order = task.writing.style.order;
         let end = proof.end().value(order).unwrap();
         prop_assert!(end.terms().is_sorted_by(|a, b| order.compare(a.1, b.1).is_lt()));
         prop_assert!(end.max_coeff() <= coeff.polynomial && end.degree() <= degree.polynomial);
@@ -93,15 +86,15 @@ proptest! {
     #[test]
     fn parsing_inverts_printing((task, proof) in drawn()) {
         for step in &proof.steps {
-            for notation in NOTATIONS {
+            for notation in Notation::ALL {
                 for state in [&step.before, &step.after] {
-                    let text = print(state, notation, task.style);
-                    let read = parse(&text, notation, task.style);
+                    let text = print(state, notation, task.writing.style);
+                    let read = parse(&text, notation, task.writing.style);
                     prop_assert_eq!(read.as_ref(), Ok(state), "{}", text);
                     prop_assert_eq!(token::decode(&token::encode(&text).unwrap(), notation), text);
                 }
-                let text = print_open(&step.after, &step.open, notation, task.style);
-                let read = parse_open(&text, notation, task.style);
+                let text = print_open(&step.after, &step.open, notation, task.writing.style);
+                let read = parse_open(&text, notation, task.writing.style);
                 prop_assert_eq!(read, Ok((step.after.clone(), step.open.clone())), "{}", text);
             }
         }
@@ -109,9 +102,9 @@ proptest! {
 
     #[test]
     fn a_calculator_computes_the_plain_step((task, proof) in drawn()) {
-        for notation in NOTATIONS {
-            let plain = proof.lines(Setting::Plain, notation, task.style);
-            let open = proof.lines(Setting::Calculator, notation, task.style);
+        for notation in Notation::ALL {
+            let lines = |setting| Writing { setting, notation, ..task.writing }.lines(&proof);
+            let (plain, open) = (lines(Setting::Plain), lines(Setting::Calculator));
             for (plain, open) in plain.iter().zip(&open) {
                 prop_assert_eq!(open.next.as_ref(), Some(&plain.target));
                 prop_assert_eq!(evaluate_brackets(&open.target, notation), Some(plain.target.clone()));
@@ -121,7 +114,7 @@ proptest! {
 
     #[test]
     fn annotations_mark_exactly_what_the_step_rewrites((task, proof) in drawn()) {
-        let lines = proof.lines(Setting::Annotated, Notation::Infix, task.style);
+        let lines = Writing { setting: Setting::Annotated, ..task.writing }.lines(&proof);
         prop_assert_eq!(lines.len(), 2 * proof.steps.len() + 1);
         for (i, step) in proof.steps.iter().enumerate() {
             let (marked, result) = (&lines[2 * i].target, untagged(&lines[2 * i + 1].target).unwrap());
@@ -133,8 +126,8 @@ proptest! {
             let (before, after): (Vec<u8>, Vec<u8>) =
                 if step.after.is_endpoint() { (inside(before), inside(after)) } else { (before.to_vec(), after.to_vec()) };
             prop_assert!(result.starts_with(&before) && result.ends_with(&after), "{:?}", step);
-            let span = step.span(Notation::Infix, task.style);
-            let text = print(&step.before, Notation::Infix, task.style);
+            let span = step.span(Notation::Infix, task.writing.style);
+            let text = print(&step.before, Notation::Infix, task.writing.style);
             let mut with_marks = text.clone();
             with_marks.insert(span.end, '#');
             with_marks.insert(span.start, '#');
@@ -144,13 +137,13 @@ proptest! {
 
     #[test]
     fn the_checker_tells_right_from_wrong(
-        (task, proof) in drawn(), notation in prop::sample::select(NOTATIONS.to_vec()),
+        (task, proof) in drawn(), notation in prop::sample::select(Notation::ALL.to_vec()),
         at in any::<prop::sample::Index>(), new in 4u8..34, how in 0..3,
     ) {
-        let Task { granularity, style, .. } = task;
+        let writing = Writing { notation, ..task.writing };
+        let style = writing.style;
         for step in &proof.steps {
-            let right = print(&step.after, notation, style);
-            let check = check_step(&step.before, &right, granularity, notation, style).unwrap();
+            let check = writing.check(&step.before, &writing.print(&step.after)).unwrap();
             prop_assert_eq!(check.verdict, Verdict::Exact);
 
             let mut target = Vec::new();
@@ -165,23 +158,23 @@ proptest! {
             let value = step.after.value(style.order).unwrap();
             let mutated = parse_tokens(&tokens, notation, style).ok().map(|(s, _)| s.value(style.order));
             let text = token::decode(&tokens, notation);
-            let verdict = check_step(&step.before, &text, granularity, notation, style).unwrap().verdict;
-            let judged = judge(step.kind, Setting::Plain, notation, style, &target, &tokens);
+            let verdict = writing.check(&step.before, &text).unwrap().verdict;
+            let judged = writing.judge(step.kind, &target, &tokens).verdict;
             match mutated {
-                None => prop_assert!(judged.malformed && verdict == Verdict::Malformed, "{}", text),
+                None => prop_assert!(judged.malformed() && verdict == Verdict::Malformed, "{}", text),
                 Some(Ok(v)) if v == value => prop_assert!(verdict <= Verdict::SameValue, "{}", text),
                 Some(_) => {
                     prop_assert_eq!(verdict, Verdict::WrongValue, "{}", text);
-                    prop_assert!(!judged.exact && !judged.symbolic);
+                    prop_assert!(!judged.exact() && !judged.symbolic());
                 }
             }
-            prop_assert_eq!(judged.exact, tokens == target);
+            prop_assert_eq!(judged.exact(), tokens == target);
         }
     }
 
     #[test]
     fn nothing_that_can_be_typed_makes_it_panic(text in "[0-9xyz+*^()\\[\\] _#$.-]{0,40}|\\PC{0,20}") {
-        for notation in NOTATIONS {
+        for notation in Notation::ALL {
             if let Ok(state) = parse(&text, notation, Style::default()) {
                 let _ = Proof::of(&state, Granularity::FINE, Style::default());
                 let printed = print(&state, notation, Style::default());
@@ -192,12 +185,12 @@ proptest! {
 
     #[test]
     fn no_tokens_make_it_panic(tokens in prop::collection::vec(0u8..64, 0..40)) {
-        for notation in NOTATIONS {
+        for notation in Notation::ALL {
             let _ = parse_tokens(&tokens, notation, Style::default());
             for setting in Setting::ALL {
-                let kind = polystep_core::StepKind::Mulstep;
-                let _ = judge(kind, setting, notation, Style::default(), &tokens, &tokens);
-                let _ = judge(kind, setting, notation, Style::default(), &[token::DIGIT + 1], &tokens);
+                let writing = Writing { setting, notation, ..Writing::default() };
+                let _ = writing.judge(StepKind::Mulstep, &[token::DIGIT + 1], &tokens);
+                let _ = writing.check_line(&tokens, &tokens);
             }
         }
     }

@@ -11,7 +11,8 @@ use polystep_core::notation::print;
 use polystep_core::sets::SEED;
 use polystep_core::space::{KEYS, Retry, Variables};
 use polystep_core::{
-    Examples, Granularity, Notation, Polynomials, Purpose, Sampler, Setting, Space, Style, Subtask, Task, arithmetic,
+    Examples, Granularity, Notation, Polynomials, Purpose, Sampler, Setting, Space, Style, Subtask, Task, Writing,
+    arithmetic,
 };
 
 fn golden() -> String {
@@ -21,7 +22,7 @@ fn golden() -> String {
             let task = Task::new(Space::named(key).unwrap(), vars);
             let mut sampler = Sampler::new(&task, 1, Purpose::Train).unwrap();
             for index in 0..3 {
-                let start = print(&sampler.proof(index).start, Notation::Infix, task.style);
+                let start = print(&sampler.proof(index).start, Notation::Infix, task.writing.style);
                 writeln!(text, "{key} {vars} {index} {start}").unwrap();
             }
         }
@@ -29,9 +30,10 @@ fn golden() -> String {
     let presets = [Granularity::COARSE, Granularity::FINE, Granularity::FINE_COUNTED];
     for setting in Setting::ALL {
         for granularity in presets {
-            for notation in [Notation::Infix, Notation::Prefix] {
+            for notation in Notation::ALL {
                 let space = Space::named("medium_coeff").unwrap();
-                let task = Task { setting, granularity, notation, ..Task::new(space, 2) };
+                let writing = Writing { setting, granularity, notation, ..Writing::default() };
+                let task = Task { writing, ..Task::new(space, 2) };
                 let Ok(mut sampler) = Sampler::new(&task, 1, Purpose::Train) else {
                     continue;
                 };

@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 
+use polystep_core::Writing;
 use serde::Serialize;
 
 use crate::columns::{COLUMNS, Cell, Column, Unit, cells};
@@ -14,7 +15,7 @@ use crate::error::StudyError;
 use crate::metrics::{Metrics, solved};
 use crate::paired::Paired;
 use crate::predictions::Prediction;
-use crate::score::{Outcome, Scoring};
+use crate::score::{Outcome, score};
 
 /// A key that not all configurations agree on.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -64,20 +65,20 @@ pub struct Solved {
 struct Tested {
     right: bool,
     start: String,
-    /// [`Scoring::value`] of the proof.
+    /// [`Writing::fingerprint`] of the proof.
     value: Option<u64>,
 }
 
 impl Solved {
     /// From predictions, read so, and their outcomes.
-    pub fn of(graded: &[(Prediction, Outcome)], scoring: &Scoring) -> Result<Solved, StudyError> {
+    pub fn of(graded: &[(Prediction, Outcome)], writing: &Writing) -> Result<Solved, StudyError> {
         let outcomes: Vec<Outcome> = graded.iter().map(|(_, o)| o.clone()).collect();
         let right = solved(&outcomes)?;
         let first = graded.iter().filter(|(p, _)| p.step == 0);
         let entry = |(p, _): &(Prediction, Outcome)| {
             let right = right.get(p.proof.as_str()).copied().unwrap_or(false);
             // Every state of a proof has its value, and an exercise's target too.
-            (p.proof.clone(), Tested { right, start: p.input.clone(), value: scoring.value(&p.target) })
+            (p.proof.clone(), Tested { right, start: p.input.clone(), value: writing.fingerprint(&p.target) })
         };
         Ok(Solved { proofs: first.map(entry).collect() })
     }
@@ -86,11 +87,11 @@ impl Solved {
 /// Scores predictions and keeps both: the comparison and the list of failures need the texts.
 pub fn grade(
     predictions: impl IntoIterator<Item = Result<Prediction, StudyError>>,
-    scoring: &Scoring,
+    writing: &Writing,
 ) -> Result<Vec<(Prediction, Outcome)>, StudyError> {
     let one = |p: Result<Prediction, StudyError>| {
         let p = p?;
-        let outcome = scoring.score(&p);
+        let outcome = score(&p, writing);
         Ok((p, outcome))
     };
     predictions.into_iter().map(one).collect()
@@ -237,8 +238,8 @@ mod tests {
             let beams = vec![Beam { output: target.into(), logprob: None, finished: true }];
             let [proof, input, target] = ["custom:1:test:2021:0", input, target].map(str::to_owned);
             let prediction = Prediction { proof, step: 0, kind: StepKind::Mulstep, input, target, beams };
-            let scoring = Scoring { setting, notation, ..Scoring::default() };
-            Solved::of(&grade([Ok(prediction)], &scoring).unwrap(), &scoring).unwrap()
+            let writing = Writing { setting, notation, ..Writing::default() };
+            Solved::of(&grade([Ok(prediction)], &writing).unwrap(), &writing).unwrap()
         };
         let infix = |setting, input, target| solved(setting, Notation::Infix, input, target);
         let plain = infix(Setting::Plain, "(2*x1)*(x1)+(3)", "(2*x1^2)+(3)");

@@ -2,12 +2,14 @@
 
 use std::path::Path;
 
+use polystep_core::Writing;
+
 use crate::error::StudyError;
 use crate::metrics::{self, Evaluation};
 use crate::predictions::{Prediction, Records};
 use crate::recursive::{self, RecursiveRecord};
 use crate::run::{BEAM, BEAM_LP1, GREEDY, RECURSIVE, VALID};
-use crate::score::{Scoring, score};
+use crate::score::score_all;
 
 /// A stream of predictions.
 pub type Predictions<'a> = Box<dyn Iterator<Item = Result<Prediction, StudyError>> + 'a>;
@@ -48,17 +50,18 @@ impl Inputs<'static> {
 /// Measures everything that the inputs allow.
 ///
 /// ```
-/// use polystep_study::{Inputs, Prediction, Scoring, evaluate};
+/// use polystep_core::Writing;
+/// use polystep_study::{Inputs, Prediction, evaluate};
 /// let line = r#"{"proof":"a","step":0,"kind":"sumstep","input":"(x1)+(2*x1)","target":"3*x1",
 ///                "beams":[{"output":"3*x1","logprob":-0.1}]}"#;
 /// let predictions = vec![serde_json::from_str::<Prediction>(line).unwrap()];
 /// let inputs = Inputs { greedy: Some(Box::new(predictions.into_iter().map(Ok))), ..Inputs::default() };
-/// let evaluation = evaluate("small_coeff", 1, inputs, &Scoring::default())?;
+/// let evaluation = evaluate("small_coeff", 1, inputs, &Writing::default())?;
 /// assert_eq!(evaluation.greedy.unwrap().full_proof.exact.percent, 100.0);
 /// # Ok::<(), polystep_study::StudyError>(())
 /// ```
-pub fn evaluate(config: &str, vars: u32, inputs: Inputs<'_>, scoring: &Scoring) -> Result<Evaluation, StudyError> {
-    let scored = |stream: Option<Predictions<'_>>| stream.map(|s| score(s, scoring)).transpose();
+pub fn evaluate(config: &str, vars: u32, inputs: Inputs<'_>, writing: &Writing) -> Result<Evaluation, StudyError> {
+    let scored = |stream: Option<Predictions<'_>>| stream.map(|s| score_all(s, writing)).transpose();
     let greedy = scored(inputs.greedy)?;
     let (beam, lp1, valid) = (scored(inputs.beam)?, scored(inputs.beam_lp1)?, scored(inputs.valid)?);
     Ok(Evaluation {

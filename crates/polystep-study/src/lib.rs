@@ -40,4 +40,3 @@ pub use paper::Keys;
 pub use predictions::{Beam, Prediction};
 pub use recursive::{RecursiveRecord, Stop};
 pub use run::RunFolder;
-pub use score::Scoring;

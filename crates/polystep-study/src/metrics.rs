@@ -153,26 +153,26 @@ pub fn greedy(outcomes: &[Outcome]) -> Result<Option<Greedy>, StudyError> {
     let proofs = proofs(outcomes)?;
     let full = proofs
         .values()
-        .map(|steps| (steps.values().all(|o| o.verdict.exact), steps.values().all(|o| o.verdict.symbolic)));
-    let steps = outcomes.iter().map(|o| (o.verdict.exact, o.verdict.symbolic));
+        .map(|steps| (steps.values().all(|o| o.verdict.exact()), steps.values().all(|o| o.verdict.symbolic())));
+    let steps = outcomes.iter().map(|o| (o.verdict.exact(), o.verdict.symbolic()));
     let (Some(full_proof), Some(stepwise)) = (Right::of(full), Right::of(steps)) else {
         return Ok(None);
     };
-    let Some(malformed) = Proportion::of(outcomes.iter().map(|o| o.verdict.malformed)) else {
+    let Some(malformed) = Proportion::of(outcomes.iter().map(|o| o.verdict.malformed())) else {
         return Ok(None);
     };
     let kinds: Vec<Vec<(StepKind, bool)>> =
-        proofs.values().map(|steps| steps.values().map(|o| (o.kind, o.verdict.exact)).collect()).collect();
+        proofs.values().map(|steps| steps.values().map(|o| (o.kind, o.verdict.exact())).collect()).collect();
     let mut by_kind: BTreeMap<&str, Vec<bool>> = BTreeMap::new();
     for outcome in outcomes {
-        by_kind.entry(&outcome.kind_name).or_default().push(outcome.verdict.exact);
+        by_kind.entry(&outcome.kind_name).or_default().push(outcome.verdict.exact());
     }
     let by_kind = by_kind.into_iter().filter_map(|(kind, right)| Some((kind.to_owned(), Proportion::of(right)?)));
-    let sliced: Vec<_> = outcomes.iter().map(|o| (o.features, !o.verdict.exact)).collect();
+    let sliced: Vec<_> = outcomes.iter().map(|o| (o.features, !o.verdict.exact())).collect();
     Ok(Some(Greedy {
         full_proof,
         stepwise,
-        raw_exact: Proportion::of(outcomes.iter().filter_map(|o| o.verdict.raw_exact)),
+        raw_exact: Proportion::of(outcomes.iter().filter_map(|o| o.raw_exact)),
         malformed,
         by_kind: by_kind.collect(),
         errors: Errors::of(kinds.iter().map(Vec::as_slice)),
@@ -187,14 +187,14 @@ pub fn beam(outcomes: &[Outcome], valid: Option<&[Outcome]>) -> Option<BeamScore
             |o: &Outcome| o.confidence.map(|c| Answer { right: right(o), margin: c.margin, logprob: c.logprob });
         outcomes.iter().map(answer).collect()
     };
-    let valid = valid.and_then(|valid| answers(valid, |o| o.verdict.exact));
-    let exact = answers(outcomes, |o| o.verdict.exact);
-    let symbolic = answers(outcomes, |o| o.verdict.symbolic);
+    let valid = valid.and_then(|valid| answers(valid, |o| o.verdict.exact()));
+    let exact = answers(outcomes, |o| o.verdict.exact());
+    let symbolic = answers(outcomes, |o| o.verdict.symbolic());
     Some(BeamScores {
         width: outcomes.iter().map(|o| o.beams as u64).max().unwrap_or(0),
-        top1: Right::of(outcomes.iter().map(|o| (o.verdict.exact, o.verdict.symbolic)))?,
+        top1: Right::of(outcomes.iter().map(|o| (o.verdict.exact(), o.verdict.symbolic())))?,
         any5: Right::of(outcomes.iter().map(|o| (o.any_exact, o.any_symbolic)))?,
-        malformed: Proportion::of(outcomes.iter().map(|o| o.verdict.malformed))?,
+        malformed: Proportion::of(outcomes.iter().map(|o| o.verdict.malformed()))?,
         calibration: exact.map(|answers| calibrate(&answers, valid.as_deref())),
         calibration_symbolic: symbolic.map(|answers| Sure::at(THRESHOLD, &answers)),
     })
@@ -203,7 +203,7 @@ pub fn beam(outcomes: &[Outcome], valid: Option<&[Outcome]>) -> Option<BeamScore
 /// Which proofs are solved: every step exact.
 pub fn solved(outcomes: &[Outcome]) -> Result<BTreeMap<&str, bool>, StudyError> {
     let proofs = proofs(outcomes)?;
-    Ok(proofs.into_iter().map(|(proof, steps)| (proof, steps.values().all(|o| o.verdict.exact))).collect())
+    Ok(proofs.into_iter().map(|(proof, steps)| (proof, steps.values().all(|o| o.verdict.exact()))).collect())
 }
 
 /// Outcomes by proof and step. A step may stand anywhere in the file, but once, and none may be missing.

@@ -8,14 +8,13 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use polystep_core::{Granularity, Notation, Setting, Style};
+use polystep_core::{Notation, Setting, Style, Writing};
 use serde::Deserialize;
 
 use crate::error::StudyError;
 use crate::metrics::Metrics;
 use crate::paper::Keys;
 use crate::predictions::Records;
-use crate::score::Scoring;
 
 /// Greedy, teacher-forced, every step of the test proofs.
 pub const GREEDY: &str = "greedy.jsonl";
@@ -184,22 +183,18 @@ impl RunFolder {
         measured.or_else(|| self.config.as_ref().map(keys_of_config)).unwrap_or_default()
     }
 
-    /// How its predictions are to be read.
-    pub fn scoring(&self) -> Scoring {
+    /// How its predictions are written.
+    pub fn writing(&self) -> Writing {
         let keys = self.keys();
         // The table of a configuration may say more about the writing than the paper's keys do.
         let data = self.config.as_ref().and_then(|c| c.get("data")).cloned();
         let style = data.and_then(|data| data.try_into::<StyleKeys>().ok()).unwrap_or_default();
-        Scoring {
+        Writing {
             setting: setting_of(&keys),
+            granularity: keys.granularity.parse().unwrap_or_default(),
             notation: keys.notation.parse().unwrap_or(Notation::Infix),
             style: Style { order: style.order, ones: style.ones },
         }
-    }
-
-    /// How large its steps are.
-    pub fn granularity(&self) -> Granularity {
-        self.keys().granularity.parse().unwrap_or_default()
     }
 }
 
@@ -241,6 +236,8 @@ pub fn keys_of_config(config: &toml::Table) -> Keys {
 
 #[cfg(test)]
 mod tests {
+    use polystep_core::Granularity;
+
     use super::*;
 
     #[test]
@@ -260,8 +257,8 @@ mod tests {
             ]
         );
         assert_eq!(run.keys().title(), "2 variables · small_coeff · calculator · fine · prefix");
-        assert_eq!((run.scoring().setting, run.scoring().notation), (Setting::Calculator, Notation::Prefix));
-        assert_eq!(run.granularity(), Granularity::FINE);
+        let Writing { setting, granularity, notation, .. } = run.writing();
+        assert_eq!((setting, granularity, notation), (Setting::Calculator, Granularity::FINE, Notation::Prefix));
     }
 
     /// The paper's rows of curricula are of a setting of their own; its proofs are plain ones.
@@ -273,7 +270,7 @@ mod tests {
             let text = format!("[data]\n{data}\ngranularity = \"coarse\"\n[curriculum]\n{curriculum}\n");
             fs::write(folder.path().join("config.toml"), text).unwrap();
             let run = RunFolder::open(folder.path()).unwrap();
-            (run.keys(), run.scoring().setting)
+            (run.keys(), run.writing().setting)
         };
         let (c2, setting) = keys("plain", "name = \"C2\"");
         assert_eq!(

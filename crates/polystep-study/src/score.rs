@@ -4,39 +4,13 @@
 //! malformed, never dropped.
 
 use polystep_core::arithmetic::kind_name;
-use polystep_core::judge::{evaluate_brackets, judge_text, untagged};
-use polystep_core::notation::parse_tokens;
-use polystep_core::{Judgement, Notation, Setting, StepKind, Style, token};
+use polystep_core::{Judgement, Setting, StepKind, Verdict, Writing, token};
 
 use crate::calibration;
 use crate::error::StudyError;
 use crate::metrics::ANY;
 use crate::predictions::Prediction;
 use crate::slices::Features;
-
-/// How predictions are to be read.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub struct Scoring {
-    /// What the steps look like.
-    pub setting: Setting,
-    /// How states are written.
-    pub notation: Notation,
-    /// The order of terms, and whether ones are written.
-    pub style: Style,
-}
-
-/// What is right about an answer.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Verdict {
-    /// The expected tokens (calculator: after evaluation).
-    pub exact: bool,
-    /// The right value.
-    pub symbolic: bool,
-    /// Not readable, or no answer at all.
-    pub malformed: bool,
-    /// The expected brackets (calculator only).
-    pub raw_exact: Option<bool>,
-}
 
 /// How sure the model was.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -58,8 +32,10 @@ pub struct Outcome {
     pub kind: StepKind,
     /// Its name; an exercise's carries its digits.
     pub kind_name: String,
-    /// The answer.
+    /// How the answer turned out.
     pub verdict: Verdict,
+    /// Whether a calculator's brackets are the expected ones; nothing in other settings.
+    pub raw_exact: Option<bool>,
     /// One of the first five is exact.
     pub any_exact: bool,
     /// One of the first five has the right value.
@@ -72,87 +48,32 @@ pub struct Outcome {
     pub features: Features,
 }
 
-impl Scoring {
-    /// Scores one prediction.
-    pub fn score(&self, prediction: &Prediction) -> Outcome {
-        let answers: Vec<_> = prediction.answers().take(ANY).collect();
-        let verdict = answers.first().map_or(self.no_answer(), |answer| self.verdict(prediction, &answer.output));
-        let (mut any_exact, mut any_symbolic) = (verdict.exact, verdict.symbolic);
-        for answer in answers.iter().skip(1) {
-            // An exact answer is right both ways; what stands behind it changes nothing.
-            if any_exact {
-                break;
-            }
-            let other = self.verdict(prediction, &answer.output);
-            any_exact |= other.exact;
-            any_symbolic |= other.symbolic;
+/// Scores one prediction.
+pub fn score(prediction: &Prediction, writing: &Writing) -> Outcome {
+    let Prediction { kind, input, target, .. } = prediction;
+    let answers: Vec<_> = prediction.answers().take(ANY).collect();
+    let judge = |output: &str| writing.judge_text(*kind, target, output);
+    let Judgement { verdict, raw_exact } = answers.first().map_or(Judgement::MALFORMED, |answer| judge(&answer.output));
+    let mut best = verdict;
+    for answer in answers.iter().skip(1) {
+        // An exact answer is right both ways; what stands behind it changes nothing.
+        if best.exact() {
+            break;
         }
-        Outcome {
-            proof: prediction.proof.clone(),
-            step: prediction.step,
-            kind: prediction.kind,
-            kind_name: kind_name(prediction.kind, &token::encode(&prediction.input).unwrap_or_default()),
-            verdict,
-            any_exact,
-            any_symbolic,
-            beams: prediction.beams.len(),
-            confidence: confidence(prediction),
-            features: Features::of(&prediction.input, &self.evaluated(&prediction.target), self.notation),
-        }
+        best = best.min(judge(&answer.output).verdict);
     }
-
-    /// Judges one answer.
-    pub fn verdict(&self, prediction: &Prediction, output: &str) -> Verdict {
-        let Prediction { kind, target, .. } = prediction;
-        let calculator = self.setting == Setting::Calculator;
-        // The same text has the same tokens: nearly all answers of a good model, and they need not be read.
-        if output == target {
-            return Verdict { exact: true, symbolic: true, malformed: false, raw_exact: calculator.then_some(true) };
-        }
-        let Judgement { exact, raw_exact, symbolic, malformed } =
-            judge_text(*kind, self.setting, self.notation, self.style, target, output);
-        let raw_exact = calculator.then_some(raw_exact);
-        Verdict { exact, symbolic, malformed, raw_exact }
-    }
-
-    fn no_answer(&self) -> Verdict {
-        let raw_exact = (self.setting == Setting::Calculator).then_some(false);
-        Verdict { malformed: true, raw_exact, ..Verdict::default() }
-    }
-
-    /// A text with its brackets evaluated; as it is where it has none, or where they cannot be read.
-    pub fn evaluated(&self, text: &str) -> String {
-        if self.setting != Setting::Calculator || !text.contains('[') {
-            return text.to_owned();
-        }
-        let evaluated = token::encode(text).ok().and_then(|tokens| evaluate_brackets(&tokens, self.notation));
-        evaluated.map_or_else(|| text.to_owned(), |tokens| token::decode(&tokens, self.notation))
-    }
-
-    /// The fingerprint of the value of a state, the same in every notation and setting; nothing if it cannot be read.
-    pub fn value(&self, text: &str) -> Option<u64> {
-        let tokens = token::encode(text).ok()?;
-        let state = if self.setting == Setting::Annotated { untagged(&tokens)? } else { tokens };
-        let (state, _) = parse_tokens(&state, self.notation, self.style).ok()?;
-        Some(state.value(self.style.order).ok()?.fingerprint())
-    }
-
-    /// What predictions from elsewhere are, by their looks.
-    pub fn guess(predictions: &[Prediction]) -> Scoring {
-        let any = |found: &dyn Fn(&Prediction) -> bool| predictions.iter().any(found);
-        let setting = if any(&|p| matches!(p.kind, StepKind::Add | StepKind::Mul)) {
-            Setting::Arithmetic
-        } else if any(&|p| p.kind == StepKind::Endpoint) {
-            Setting::Endpoint
-        } else if any(&|p| p.input.contains('$')) {
-            Setting::Annotated
-        } else if any(&|p| p.target.contains('[')) {
-            Setting::Calculator
-        } else {
-            Setting::Plain
-        };
-        let notation = if any(&|p| p.input.contains("INT+")) { Notation::Prefix } else { Notation::Infix };
-        Scoring { setting, notation, style: Style::default() }
+    Outcome {
+        proof: prediction.proof.clone(),
+        step: prediction.step,
+        kind: *kind,
+        kind_name: kind_name(*kind, &token::encode(input).unwrap_or_default()),
+        verdict,
+        raw_exact: (writing.setting == Setting::Calculator).then_some(raw_exact),
+        any_exact: best.exact(),
+        any_symbolic: best.symbolic(),
+        beams: prediction.beams.len(),
+        confidence: confidence(prediction),
+        features: Features::of(input, &writing.evaluated_text(target), writing.notation),
     }
 }
 
@@ -164,11 +85,11 @@ fn confidence(prediction: &Prediction) -> Option<Confidence> {
 }
 
 /// Scores a stream of predictions.
-pub fn score(
+pub fn score_all(
     predictions: impl IntoIterator<Item = Result<Prediction, StudyError>>,
-    scoring: &Scoring,
+    writing: &Writing,
 ) -> Result<Vec<Outcome>, StudyError> {
-    predictions.into_iter().map(|prediction| Ok(scoring.score(&prediction?))).collect()
+    predictions.into_iter().map(|prediction| Ok(score(&prediction?, writing))).collect()
 }
 
 #[cfg(test)]
@@ -192,11 +113,14 @@ mod tests {
         }
     }
 
+    fn plain(prediction: &Prediction) -> Outcome {
+        score(prediction, &Writing::default())
+    }
+
     #[test]
     fn the_first_beam_is_the_answer() {
-        let plain = Scoring::default();
-        let outcome = plain.score(&prediction("(2*x1^2)+(3)", &[("(2*x1)*(x1)+(3)", -0.5), ("(2*x1^2)+(3)", -1.5)]));
-        assert_eq!(outcome.verdict, Verdict { symbolic: true, ..Verdict::default() });
+        let outcome = plain(&prediction("(2*x1^2)+(3)", &[("(2*x1)*(x1)+(3)", -0.5), ("(2*x1^2)+(3)", -1.5)]));
+        assert_eq!((outcome.verdict, outcome.raw_exact), (Verdict::SameValue, None));
         assert!(outcome.any_exact && outcome.any_symbolic);
         assert_eq!(outcome.confidence, Some(Confidence { margin: 1.0, logprob: -0.5 }));
         assert_eq!((outcome.features.terms, outcome.features.coefficient), (3, 3));
@@ -205,37 +129,35 @@ mod tests {
     #[test]
     fn a_sixth_beam_does_not_count() {
         let wrong = ("(3)+(3)", -1.0);
-        let outcome = Scoring::default()
-            .score(&prediction("(2*x1^2)+(3)", &[wrong, wrong, wrong, wrong, wrong, ("(2*x1^2)+(3)", -9.0)]));
+        let beams = [wrong, wrong, wrong, wrong, wrong, ("(2*x1^2)+(3)", -9.0)];
+        let outcome = plain(&prediction("(2*x1^2)+(3)", &beams));
         assert!(!outcome.any_exact);
         assert_eq!(outcome.beams, 6);
     }
 
     #[test]
     fn no_answer_is_a_wrong_answer() {
-        let none = Scoring::default().score(&prediction("(2*x1^2)+(3)", &[]));
-        assert_eq!(none.verdict, Verdict { malformed: true, ..Verdict::default() });
+        let none = plain(&prediction("(2*x1^2)+(3)", &[]));
+        assert_eq!(none.verdict, Verdict::Malformed);
         assert_eq!(none.confidence.unwrap().margin, f64::INFINITY);
         let mut cut = prediction("(2*x1^2)+(3)", &[("(2*x1^2)+(3)", -1.0)]);
         cut.beams[0].finished = false;
-        assert!(!Scoring::default().score(&cut).verdict.exact);
+        assert!(!plain(&cut).verdict.exact());
     }
 
     #[test]
     fn without_probabilities_there_is_no_confidence() {
         let mut unknown = prediction("(2*x1^2)+(3)", &[("(2*x1^2)+(3)", -1.0)]);
         unknown.beams[0].logprob = None;
-        let outcome = Scoring::default().score(&unknown);
-        assert!(outcome.verdict.exact && outcome.confidence.is_none());
+        let outcome = plain(&unknown);
+        assert!(outcome.verdict.exact() && outcome.confidence.is_none());
     }
 
     #[test]
     fn a_calculator_is_judged_twice() {
-        let calculator = Scoring { setting: Setting::Calculator, ..Scoring::default() };
-        let outcome = calculator.score(&prediction("([5*3]*x1^2)+(3)", &[("([3*5]*x1^2)+(3)", -0.1)]));
-        assert_eq!((outcome.verdict.exact, outcome.verdict.raw_exact), (true, Some(false)));
+        let calculator = Writing { setting: Setting::Calculator, ..Writing::default() };
+        let outcome = score(&prediction("([5*3]*x1^2)+(3)", &[("([3*5]*x1^2)+(3)", -0.1)]), &calculator);
+        assert_eq!((outcome.verdict, outcome.raw_exact), (Verdict::Exact, Some(false)));
         assert_eq!(outcome.features.coefficient, 15, "of the evaluated target");
-        assert_eq!(Scoring::guess(&[prediction("([5*3]*x1^2)+(3)", &[])]), calculator);
-        assert_eq!(Scoring::guess(&[prediction("(2*x1^2)+(3)", &[])]), Scoring::default());
     }
 }

@@ -3,8 +3,8 @@
 mod fixture;
 
 use fixture::Fake;
-use polystep_core::StepKind;
-use polystep_study::{Beam, Evaluation, Inputs, Keys, Metrics, Prediction, Provenance, Scoring, StudyError, evaluate};
+use polystep_core::{StepKind, Writing};
+use polystep_study::{Beam, Evaluation, Inputs, Keys, Metrics, Prediction, Provenance, StudyError, evaluate};
 
 fn prediction(
     proof: &str,
@@ -47,7 +47,7 @@ fn scored(list: Vec<Prediction>) -> Result<Evaluation, StudyError> {
     };
     let inputs =
         Inputs { greedy: stream(list.clone()), beam: stream(list.clone()), valid: stream(list), ..Inputs::default() };
-    evaluate("small_coeff", 1, inputs, &Scoring::default())
+    evaluate("small_coeff", 1, inputs, &Writing::default())
 }
 
 #[test]

@@ -9,7 +9,7 @@ use anyhow::Context;
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use polystep_core::space::{KEYS, Retry, Space, SpaceError, Variables};
-use polystep_core::{Granularity, Notation, Purpose, Setting, Style, TermOrder};
+use polystep_core::{Granularity, Notation, Purpose, Setting, Style, TermOrder, Writing};
 
 use crate::failure::{Result, bad_input, bad_space};
 use crate::run_config::read;
@@ -83,9 +83,10 @@ pub struct WritingArgs {
 }
 
 impl WritingArgs {
-    /// The order of terms, and whether ones are written.
-    pub fn style(&self) -> Style {
-        Style { order: self.order.0, ones: self.ones }
+    /// The flags as the core's bundle.
+    pub fn writing(&self) -> Writing {
+        let WritingArgs { setting, granularity, notation, order, ones } = *self;
+        Writing { setting, granularity, notation, style: Style { order: order.0, ones } }
     }
 }
 

@@ -36,7 +36,7 @@ impl BundledModel {
     fn at_home(&self, start: &State) -> Result<Option<f64>> {
         let mut best: Option<f64> = None;
         for task in &self.tasks {
-            let misfit = fit::misfit(start, &task.space, task.vars, task.style.order).map_err(bad_input)?;
+            let misfit = fit::misfit(start, &task.space, task.vars, task.writing.style.order).map_err(bad_input)?;
             if misfit.is_none() {
                 best = Some(best.unwrap_or(0.0).max(self.accuracy(task)));
             }

@@ -57,7 +57,7 @@ pub fn run(args: Args) -> Result<()> {
     if args.compact {
         return compact(&args, &trained, &card);
     }
-    write_folder(&args.out, model, layout, params, trained.home().notation, &card)?;
+    write_folder(&args.out, model, layout, params, trained.home().writing.notation, &card)?;
     say!("{}: loads with AutoModelForSeq2SeqLM.from_pretrained", args.out.display())
 }
 

@@ -7,12 +7,12 @@ use std::time::Instant;
 
 use anyhow::Context;
 use clap::Args as ClapArgs;
-use polystep_core::{Granularity, Notation, Purpose, Sampler, Setting, Space, StepKind, Task, TermOrder, Verdict};
+use polystep_core::{Purpose, Sampler, Space, StepKind, Task, Verdict};
 use polystep_learn::config::RunConfig;
 use polystep_learn::train::{RunFolder, RunSetup, SessionEnd, Trainer};
 use polystep_study::report;
 
-use crate::args::{Named, ThreadArgs, WritingArgs, positive_minutes};
+use crate::args::{ThreadArgs, positive_minutes};
 use crate::check::inspect;
 use crate::device::{Device, data_threads};
 use crate::eval::{self, Options};
@@ -81,7 +81,7 @@ pub fn run(args: Args) -> Result<()> {
 
     say!("1. Sample a polynomial and prove it, step by step (polystep generate, polystep prove)\n")?;
     let shown = telling(&mut sampler);
-    say!("{}", prove::for_people(&sampler.proof(shown), &writing()))?;
+    say!("{}", prove::for_people(&sampler.proof(shown), &task.writing))?;
 
     say!("2. Check {PROOFS} proofs; then one with a wrong number in it (polystep check)\n")?;
     let mut steps = 0;
@@ -185,17 +185,6 @@ fn telling(sampler: &mut Sampler) -> u64 {
         kinds.iter().all(|&kind| proof.steps.iter().any(|step| step.kind == kind))
     };
     (0..PROOFS).find(|index| tells(index)).unwrap_or(0)
-}
-
-/// How the shown proof is written: every default.
-fn writing() -> WritingArgs {
-    WritingArgs {
-        setting: Setting::Plain,
-        granularity: Granularity::COARSE,
-        notation: Notation::Infix,
-        order: Named(TermOrder::Paper),
-        ones: false,
-    }
 }
 
 /// What the checker says when the last step of a proof comes to a wrong number.

@@ -10,9 +10,8 @@ fn what_the_oracle_verified_is_what_we_generate() {
     let guard = Guard::standard();
     for line in SAMPLE.lines() {
         let verified: ProofRecord = serde_json::from_str(line).unwrap();
-        let ProofRecord { vars, setting, granularity, notation, style, .. } = verified;
         let space = Space::named(&verified.config).unwrap();
-        let task = Task { space, vars, setting, granularity, notation, style };
+        let task = Task { space, vars: verified.vars, writing: verified.writing() };
         let mut sampler = Sampler::new(&task, verified.seed, Purpose::Train).unwrap();
         let record = sampler.guarded_record(verified.index, &guard).unwrap();
         assert_eq!(serde_json::to_string(&record).unwrap(), line);

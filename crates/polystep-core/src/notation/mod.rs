@@ -10,9 +10,7 @@ mod lex;
 mod prefix;
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::ops::Range;
-use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -22,38 +20,21 @@ pub(crate) use lex::Lexeme;
 
 use crate::expr::{Factor, Product, State, Term};
 use crate::monomial::{Monomial, TermOrder};
+use crate::named;
 use crate::poly::{ArithmeticError, Poly};
 use crate::token;
 
-/// Which way a state is written as a sequence of tokens.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Notation {
-    /// `(2*x2^2)*(3*x2+4)`
-    #[default]
-    Infix,
-    /// `*F * INT+ 2 ^ x2 INT+ 2 + * INT+ 3 x2 INT+ 4`
-    Prefix,
-}
-
-impl fmt::Display for Notation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Notation::Infix => "infix",
-            Notation::Prefix => "prefix",
-        })
-    }
-}
-
-impl FromStr for Notation {
-    type Err = String;
-
-    fn from_str(s: &str) -> Result<Self, String> {
-        match s {
-            "infix" => Ok(Notation::Infix),
-            "prefix" => Ok(Notation::Prefix),
-            _ => Err(format!("unknown notation `{s}`: infix or prefix")),
-        }
+named! {
+    "notation";
+    /// Which way a state is written as a sequence of tokens.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Notation {
+        /// `(2*x2^2)*(3*x2+4)`
+        #[default]
+        Infix = "infix",
+        /// `*F * INT+ 2 ^ x2 INT+ 2 + * INT+ 3 x2 INT+ 4`
+        Prefix = "prefix",
     }
 }
 

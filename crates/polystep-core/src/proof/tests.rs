@@ -1,5 +1,6 @@
 use super::*;
 use crate::notation::{parse, print, print_open};
+use crate::writing::{Setting, Writing};
 
 const STYLE: Style = Style { order: TermOrder::Paper, ones: false };
 
@@ -23,7 +24,7 @@ fn leaves_open(granularity: &str, start: &str, targets: &[&str]) {
 }
 
 fn marks(granularity: &str, start: &str, marked: &[&str]) {
-    let lines = proof(start, granularity).lines(Setting::Annotated, Notation::Infix, STYLE);
+    let lines = Writing { setting: Setting::Annotated, ..Writing::default() }.lines(&proof(start, granularity));
     let targets: Vec<String> = lines.iter().map(|l| token::decode(&l.target, Notation::Infix)).collect();
     assert_eq!(targets, marked);
     for pair in lines.windows(2) {
@@ -115,4 +116,27 @@ fn annotation_marks_the_whole_unit() {
             "END $ 6*x1+5",
         ],
     );
+}
+
+/// The derived order of the kinds is the order in a proof, and tables and curves list them so.
+#[test]
+fn the_order_of_the_kinds_is_the_order_of_the_steps() {
+    let kinds: Vec<StepKind> = proof("(x1^1)*(2)+(3)", "coarse").steps.iter().map(|s| s.kind).collect();
+    assert_eq!(kinds, [StepKind::Facstep, StepKind::Mulstep, StepKind::Sumstep]);
+    assert!(StepKind::ALL.is_sorted());
+    let operations = StepKind::ALL.into_iter().take_while(|&kind| kind < StepKind::Markstep);
+    assert!(operations.eq(kinds), "an operation is missing from this proof, or stands behind markstep");
+}
+
+/// Two kinds with one tag would make annotated data ambiguous.
+#[test]
+fn every_operation_has_a_tag_of_its_own() {
+    let tagged: Vec<(StepKind, u8)> = StepKind::ALL.into_iter().filter_map(|kind| Some((kind, kind.tag()?))).collect();
+    let operations = StepKind::ALL.into_iter().filter(|&kind| kind < StepKind::Markstep);
+    assert!(operations.eq(tagged.iter().map(|&(kind, _)| kind)));
+    for (i, &(kind, tag)) in tagged.iter().enumerate() {
+        assert!(token::is_tag(tag) && ![token::MARK, token::END].contains(&tag), "{kind}");
+        assert!(tagged[..i].iter().all(|&(_, other)| other != tag), "{kind} shares its tag");
+        assert!(!token::name(tag).starts_with('<'), "the tag of {kind} has no name");
+    }
 }

@@ -3,8 +3,9 @@
 use super::{Mark, Scribe};
 use crate::examples::ExampleSpan;
 use crate::ink::{Page, Seg};
-use crate::task::{Setting, StepKind};
+use crate::proof::StepKind;
 use crate::token;
+use crate::writing::Setting;
 
 impl Scribe {
     /// Annotated: writes the state with its operand marked, from `MARK $ S`.
@@ -13,7 +14,7 @@ impl Scribe {
         if self.setting == Setting::Annotated {
             let at = self.page.len();
             self.page.reserve(self.runs.len() + 4 * self.current.len() + 8);
-            self.page.push(kind.tag());
+            self.page.push(kind.tag().expect("only the steps of a proof are marked"));
             self.page.push(token::DOLLAR);
             self.emit_marked(mark);
             let target = self.page.since(at);

@@ -13,7 +13,7 @@ pub use tables::{ActivationName, DataTable, ModelTable, NormName, Precision, Rec
 
 use std::borrow::Cow;
 
-use polystep_core::{Setting, Space, SpaceError, SpaceTable, Style, Task, arithmetic};
+use polystep_core::{Setting, Space, SpaceError, SpaceTable, Style, Task, Writing, arithmetic};
 use polystep_engine::{Activation, NormOrder};
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
@@ -143,7 +143,8 @@ impl RunConfig {
             Some(table) => table.resolve().map_err(wrong)?,
             None => named_space(&config, setting).map_err(|e| ConfigError::new(format!("data.config: {e}")))?,
         };
-        let task = Task { space, vars, setting, granularity, notation, style: Style { order, ones } };
+        let writing = Writing { setting, granularity, notation, style: Style { order, ones } };
+        let task = Task { space, vars, writing };
         task.validate().map_err(wrong)?;
         Ok(task)
     }
@@ -158,7 +159,7 @@ impl RunConfig {
                 .rsplit_once(':')
                 .and_then(|(config, vars)| Some((config, vars.parse().ok()?)))
                 .ok_or_else(|| wrong("write a configuration and a number of variables, as in large_coeff:1"))?;
-            let space = named_space(config, home.setting).map_err(|e| wrong(&e.to_string()))?;
+            let space = named_space(config, home.writing.setting).map_err(|e| wrong(&e.to_string()))?;
             let task = Task { space, vars, ..home.clone() };
             task.validate().map_err(|e| wrong(&e.to_string()))?;
             if tasks.contains(&task) {

@@ -4,9 +4,8 @@ use super::{
     AnswerCache, BeamOptions, BeamResult, Hypothesis, RecursiveProof, Start, Stepper, beam_search, recursive_proofs,
 };
 use crate::feed::Questions;
-use polystep_core::judge::evaluate_brackets;
+use polystep_core::Setting;
 use polystep_core::record::{Beam, PredictionRecord};
-use polystep_core::{Setting, token};
 use polystep_engine::EngineError;
 
 fn sources(questions: &Questions) -> Vec<&[u8]> {
@@ -15,7 +14,7 @@ fn sources(questions: &Questions) -> Vec<&[u8]> {
 
 fn record(questions: &Questions, i: usize, answers: &[Hypothesis]) -> PredictionRecord {
     let examples = questions.examples();
-    let text = |tokens: &[u8]| token::decode(tokens, questions.task().notation);
+    let text = |tokens: &[u8]| questions.task().writing.text(tokens);
     let beam = |h: &Hypothesis| Beam { output: text(&h.tokens), logprob: f64::from(h.logprob) };
     PredictionRecord {
         proof: questions.id(i),
@@ -58,7 +57,7 @@ pub fn recursive_answers(
     cache: &mut AnswerCache,
 ) -> Result<Vec<Recursion>, EngineError> {
     let (task, examples) = (questions.task(), questions.examples());
-    if matches!(task.setting, Setting::Endpoint | Setting::Arithmetic) {
+    if matches!(task.writing.setting, Setting::Endpoint | Setting::Arithmetic) {
         return Ok(Vec::new());
     }
     let mut recursions: Vec<Recursion> = Vec::new();
@@ -71,11 +70,8 @@ pub fn recursive_answers(
         }
         if let (Some(recursion), Some(start)) = (recursions.last_mut(), starts.last_mut()) {
             start.steps += 1;
-            let target = examples.tgt(i);
-            recursion.expected.push(match task.setting {
-                Setting::Calculator => evaluate_brackets(target, task.notation).unwrap_or_default(),
-                _ => target.to_vec(),
-            });
+            let state = task.writing.evaluated(examples.tgt(i));
+            recursion.expected.push(state.unwrap_or_default());
         }
     }
     let found = recursive_proofs(stepper, task, &starts, cache)?;

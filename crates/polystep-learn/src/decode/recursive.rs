@@ -5,8 +5,6 @@
 //! so the states are evaluated ones. All proofs walk in step: one greedy call per round, for what was not answered before.
 
 use super::{AnswerCache, Stepper};
-use polystep_core::judge::{evaluate_brackets, untagged};
-use polystep_core::notation::parse_tokens;
 use polystep_core::{Setting, Task, token};
 use polystep_engine::EngineError;
 
@@ -95,26 +93,14 @@ fn read(output: Vec<u8>, finished: bool, task: &Task) -> Reading {
     if !finished {
         return Reading::Malformed(output);
     }
-    let readable = |tokens: &[u8]| parse_tokens(tokens, task.notation, task.style).ok().map(|(state, _)| state);
-    match task.setting {
-        Setting::Annotated => match untagged(&output).and_then(|state| readable(&state)) {
-            None => Reading::Malformed(output),
-            Some(_) if output.first() == Some(&token::END) => Reading::End(output),
-            Some(_) => Reading::Next(output),
-        },
-        setting => {
-            let evaluated = match setting {
-                Setting::Calculator => evaluate_brackets(&output, task.notation),
-                _ if output.contains(&token::BRACKET) => None,
-                _ => Some(output.clone()),
-            };
-            match evaluated.and_then(|tokens| readable(&tokens).map(|state| (tokens, state))) {
-                None => Reading::Malformed(output),
-                Some((tokens, state)) if state.is_endpoint() => Reading::End(tokens),
-                Some((tokens, _)) => Reading::Next(tokens),
-            }
-        }
-    }
+    let writing = &task.writing;
+    let Some(tokens) = writing.evaluated(&output) else { return Reading::Malformed(output) };
+    let ends = match writing.state(&tokens) {
+        None => return Reading::Malformed(output),
+        Some(_) if writing.setting == Setting::Annotated => tokens.first() == Some(&token::END),
+        Some(state) => state.is_endpoint(),
+    };
+    if ends { Reading::End(tokens) } else { Reading::Next(tokens) }
 }
 
 #[cfg(test)]
@@ -122,7 +108,7 @@ mod tests {
     use super::*;
     use crate::decode::{Capacity, OpenHypothesis, TopTokens};
     use polystep_core::token::{EOS, encode};
-    use polystep_core::{Notation, Space};
+    use polystep_core::{Notation, Space, Writing};
     use std::collections::HashMap;
 
     /// Writes what a table says, token by token, with certainty.
@@ -164,7 +150,8 @@ mod tests {
     }
 
     fn proof(setting: Setting, table: &[(&str, &str)], start: &str, steps: usize) -> RecursiveProof {
-        let task = Task { setting, ..Task::new(Space::named("small_coeff").unwrap(), 1) };
+        let writing = Writing { setting, ..Writing::default() };
+        let task = Task { writing, ..Task::new(Space::named("small_coeff").unwrap(), 1) };
         let answers = table.iter().map(|(a, b)| (encode(a).unwrap(), encode(b).unwrap())).collect();
         let start = Start { input: encode(start).unwrap(), steps };
         let mut proofs =

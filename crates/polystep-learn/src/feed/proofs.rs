@@ -79,7 +79,7 @@ fn guard_for(tasks: &[Task]) -> Result<Arc<Guard>, SpaceError> {
 
 /// Whether the standard guard holds the sets of a task; it has all exercises of the probe.
 fn is_standard(task: &Task) -> bool {
-    task.setting == Setting::Arithmetic || Guard::is_standard(&task.space, task.vars)
+    task.writing.setting == Setting::Arithmetic || Guard::is_standard(&task.space, task.vars)
 }
 
 impl Source for Proofs {

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, HashSet};
 
 use polystep_core::arithmetic::{Probe, kind_name};
 use polystep_core::sets::{SEED, SETS};
-use polystep_core::{Guard, Notation, Polynomials, Sampler, Setting, Space, StepKind, Style, Task, notation, token};
+use polystep_core::{
+    Guard, Notation, Polynomials, Sampler, Setting, Space, StepKind, Style, Task, Writing, notation, token,
+};
 use polystep_engine::{Batch, Limits};
 use proptest::prelude::*;
 
@@ -120,7 +122,8 @@ fn a_run_knows_which_sets_it_guarded_against() {
         };
         assert_eq!((0..1000).all(held), guarded, "{key}:{vars}");
     }
-    let exercises = Task { setting: Setting::Arithmetic, ..task("small_coeff", 1) };
+    let arithmetic = Writing { setting: Setting::Arithmetic, ..Writing::default() };
+    let exercises = Task { writing: arithmetic, ..task("small_coeff", 1) };
     assert!(Proofs::guards(&[], &exercises));
 }
 
@@ -150,7 +153,10 @@ proptest! {
 fn exercises_are_guarded_and_mixed() {
     let block = |notation| {
         let space = Space::exercises("arithmetic").unwrap();
-        let task = Task { setting: Setting::Arithmetic, notation, ..Task::new(space, 1) };
+        let task = Task {
+            writing: Writing { setting: Setting::Arithmetic, notation, ..Writing::default() },
+            ..Task::new(space, 1)
+        };
         let mut block = Block::default();
         Proofs::new(&task, 1, 512).unwrap().generator().unwrap().fill(3, &mut block, &AtomicBool::new(false));
         block

@@ -4,13 +4,12 @@
 //! folded below; a text that cannot be read stays as the model wrote it.
 
 use polystep_core::notation::{parse_open, print_open};
-use polystep_core::{Granularity, Notation, StepKind};
+use polystep_core::{Notation, StepKind, Writing};
 use serde::Serialize;
 
 use super::diff::{Piece, diff};
-use super::sentence::explain;
 use crate::predictions::Prediction;
-use crate::score::{Outcome, Scoring};
+use crate::score::Outcome;
 
 /// How many failures a page holds; it should open quickly on a laptop.
 pub const SHOWN: usize = 400;
@@ -57,22 +56,18 @@ pub fn label(class: &str) -> &'static str {
 }
 
 /// The failures among graded predictions in the order of their file, at most [`SHOWN`], and how many there are.
-pub fn failures(
-    graded: &[(Prediction, Outcome)],
-    scoring: &Scoring,
-    granularity: Granularity,
-) -> (Vec<Failure>, usize) {
-    let wrong: Vec<_> = graded.iter().filter(|(_, outcome)| !outcome.verdict.exact).collect();
-    let shown = wrong.iter().take(SHOWN).map(|(p, o)| failure(p, o, scoring, granularity)).collect();
+pub fn failures(graded: &[(Prediction, Outcome)], writing: &Writing) -> (Vec<Failure>, usize) {
+    let wrong: Vec<_> = graded.iter().filter(|(_, outcome)| !outcome.verdict.exact()).collect();
+    let shown = wrong.iter().take(SHOWN).map(|(p, o)| failure(p, o, writing)).collect();
     (shown, wrong.len())
 }
 
-fn failure(prediction: &Prediction, outcome: &Outcome, scoring: &Scoring, granularity: Granularity) -> Failure {
+fn failure(prediction: &Prediction, outcome: &Outcome, writing: &Writing) -> Failure {
     let answer = prediction.answers().next();
     let output = answer.map(|a| a.output.as_str());
     let texts = [&prediction.input, output.unwrap_or_default(), &prediction.target];
-    let infix = match scoring.notation {
-        Notation::Prefix => translated(texts, scoring),
+    let infix = match writing.notation {
+        Notation::Prefix => translated(texts, writing),
         Notation::Infix => None,
     };
     let original = infix.is_some().then(|| texts.map(str::to_owned));
@@ -80,9 +75,9 @@ fn failure(prediction: &Prediction, outcome: &Outcome, scoring: &Scoring, granul
     let (ours, target) = diff(&written, &wanted);
     let class = match (answer, outcome.verdict) {
         (None, _) => "none",
-        (_, v) if v.malformed => "malformed",
+        (_, v) if v.malformed() => "malformed",
         _ if prediction.kind == StepKind::Markstep => "mark",
-        (_, v) if v.symbolic => "same",
+        (_, v) if v.symbolic() => "same",
         _ => "wrong",
     };
     Failure {
@@ -95,16 +90,16 @@ fn failure(prediction: &Prediction, outcome: &Outcome, scoring: &Scoring, granul
         input,
         prediction: ours,
         target,
-        sentence: explain(prediction, output, scoring, granularity),
+        sentence: writing.explain(prediction.kind, &prediction.input, &prediction.target, output).to_string(),
         original,
     }
 }
 
 /// The texts in infix, if all can be read and the difference survives.
-fn translated(texts: [&str; 3], scoring: &Scoring) -> Option<[String; 3]> {
+fn translated(texts: [&str; 3], writing: &Writing) -> Option<[String; 3]> {
     let infix = |text: &str| {
-        let (state, open) = parse_open(text, Notation::Prefix, scoring.style).ok()?;
-        Some(print_open(&state, &open, Notation::Infix, scoring.style))
+        let (state, open) = parse_open(text, Notation::Prefix, writing.style).ok()?;
+        Some(print_open(&state, &open, Notation::Infix, writing.style))
     };
     let [input, output, target] = texts.map(infix);
     let (input, output, target) = (input?, output?, target?);
@@ -113,10 +108,9 @@ fn translated(texts: [&str; 3], scoring: &Scoring) -> Option<[String; 3]> {
 
 #[cfg(test)]
 mod tests {
-    use polystep_core::Style;
-
     use super::*;
     use crate::predictions::Beam;
+    use crate::score::score;
 
     fn failure_of(output: &str) -> Failure {
         let prediction = Prediction {
@@ -127,10 +121,9 @@ mod tests {
             target: "+ * INT+ 2 x1 INT+ 3".into(),
             beams: vec![Beam { output: output.into(), logprob: Some(0.5f64.ln()), finished: true }],
         };
-        let notation = Notation::Prefix;
-        let scoring = Scoring { notation, style: Style::default(), ..Scoring::default() };
-        let graded = [(prediction.clone(), scoring.score(&prediction))];
-        let (mut list, total) = failures(&graded, &scoring, Granularity::COARSE);
+        let writing = Writing { notation: Notation::Prefix, ..Writing::default() };
+        let graded = [(prediction.clone(), score(&prediction, &writing))];
+        let (mut list, total) = failures(&graded, &writing);
         assert_eq!(total, 1);
         list.remove(0)
     }

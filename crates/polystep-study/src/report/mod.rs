@@ -12,7 +12,6 @@ mod failures;
 mod matrix;
 mod numbers;
 mod page;
-mod sentence;
 mod tables;
 
 use std::fs;
@@ -22,7 +21,6 @@ use minijinja::value::Serde;
 use minijinja::{Environment, context};
 
 pub use failures::SHOWN;
-pub use sentence::explain;
 pub use tables::{latex, markdown};
 
 use crate::chart::{PALETTE, STYLE, short};

@@ -72,13 +72,13 @@ impl Graded {
         };
         let path = folder.join(name);
         graded.file = path.strip_prefix(&run.path).unwrap_or(&path).display().to_string();
-        let scoring = run.scoring();
-        match predictions::open(&path).and_then(|p| grade(p, &scoring)) {
+        let writing = run.writing();
+        match predictions::open(&path).and_then(|p| grade(p, &writing)) {
             Ok(all) => graded.predictions = all,
             Err(error) => graded.missing = Some(format!("{error}.")),
         }
         if name == GREEDY && graded.missing.is_none() {
-            graded.solved = Solved::of(&graded.predictions, &scoring).ok();
+            graded.solved = Solved::of(&graded.predictions, &writing).ok();
         }
         graded
     }
@@ -120,7 +120,7 @@ impl RunView {
         let metrics = run.metrics.as_ref();
         let place = metrics.and_then(|m| m.home()).map(|(at, evaluation)| Place { run: index, at, evaluation });
         let home = place.map(|p| p.evaluation);
-        let (list, failures_total) = failures(&graded.predictions, &run.scoring(), run.granularity());
+        let (list, failures_total) = failures(&graded.predictions, &run.writing());
         let greedy = home.and_then(|e| e.greedy.as_ref());
         let calibration = home.and_then(|e| e.beam.as_ref()).and_then(|b| b.calibration.as_ref());
         let slices = greedy.map(|g| &g.slices);
@@ -132,7 +132,7 @@ impl RunView {
             notes: run.notes.clone(),
             provenance: provenance(metrics),
             evaluated: home.is_some(),
-            one_shot: matches!(run.scoring().setting, Setting::Endpoint | Setting::Arithmetic),
+            one_shot: matches!(run.writing().setting, Setting::Endpoint | Setting::Arithmetic),
             tested: metrics.and_then(tested),
             sets: metrics.map_or_else(Vec::new, |m| m.evaluations.iter().map(set_name).collect()),
             figures: metrics.zip(place).map_or_else(Vec::new, |(m, p)| figures(m, p)),

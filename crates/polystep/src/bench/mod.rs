@@ -105,14 +105,7 @@ pub fn run(args: Args) -> Result<()> {
 
 fn generate(args: GenerateArgs) -> Result<()> {
     let writing = &args.writing;
-    let task = Task {
-        space: args.space.space()?,
-        vars: args.vars,
-        setting: writing.setting,
-        granularity: writing.granularity,
-        notation: writing.notation,
-        style: writing.style(),
-    };
+    let task = Task { space: args.space.space()?, vars: args.vars, writing: writing.writing() };
     let mut counts = vec![1, args.threads.count()];
     counts.dedup();
     let mut runs: Vec<Run> = Vec::new();
@@ -131,9 +124,9 @@ fn generate(args: GenerateArgs) -> Result<()> {
         bench: "generate",
         config: task.space.key.clone(),
         vars: task.vars,
-        setting: task.setting.to_string(),
-        granularity: task.granularity.to_string(),
-        notation: task.notation.to_string(),
+        setting: task.writing.setting.to_string(),
+        granularity: task.writing.granularity.to_string(),
+        notation: task.writing.notation.to_string(),
         seed: args.seed,
         runs,
     };

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::Context;
-use polystep_core::{Purpose, Task, token};
+use polystep_core::{Purpose, Task};
 use polystep_learn::decode::{
     AnswerCache, BeamOptions, EngineStepper, Recursion, Stepper, Stopped, beam_answers, greedy_answers,
     recursive_answers,
@@ -79,7 +79,7 @@ fn make(folder: &Path) -> Result<()> {
 }
 
 fn recursive_record(recursion: Recursion, task: &Task) -> RecursiveRecord {
-    let text = |states: &[Vec<u8>]| states.iter().map(|s| token::decode(s, task.notation)).collect();
+    let text = |states: &[Vec<u8>]| states.iter().map(|s| task.writing.text(s)).collect();
     RecursiveRecord {
         proof: recursion.proof,
         states: text(&recursion.found.states),

@@ -16,7 +16,7 @@ use polystep_core::{Notation, Setting, Space, Task};
 use polystep_learn::feed::Proofs;
 use polystep_study::predictions::Prediction;
 use polystep_study::run::{keys_of_config, name_of, set_folder};
-use polystep_study::{Evaluation, Inputs, Keys, Matrix, Metrics, Scoring, evaluate};
+use polystep_study::{Evaluation, Inputs, Keys, Matrix, Metrics, evaluate};
 
 use crate::args::{ThreadArgs, WritingArgs, at_least_one};
 use crate::device::Device;
@@ -162,7 +162,6 @@ fn check_notation(file: &Path, record: &Prediction, notation: Notation) -> Resul
 
 /// Scores predictions from anywhere: one beam is greedy, more are beam search.
 fn score_file(file: &Path, writing: &WritingArgs) -> Result<Metrics> {
-    let scoring = Scoring { setting: writing.setting, notation: writing.notation, style: writing.style() };
     let open = || polystep_study::predictions::open(file);
     let mut widest = 0;
     for record in open()? {
@@ -174,7 +173,7 @@ fn score_file(file: &Path, writing: &WritingArgs) -> Result<Metrics> {
     if widest > 1 {
         inputs.beam = Some(Box::new(open()?));
     }
-    let evaluation = evaluate(&file.display().to_string(), 0, inputs, &scoring)?;
+    let evaluation = evaluate(&file.display().to_string(), 0, inputs, &writing.writing())?;
     Ok(Metrics { evaluations: vec![evaluation], ..Metrics::default() })
 }
 
@@ -245,9 +244,8 @@ pub fn evaluate_fresh(
 
 /// Scores the answers to a set, as [`answers`] left them in a folder.
 fn score(task: &Task, folder: &Path) -> Result<Evaluation> {
-    let scoring = Scoring { setting: task.setting, notation: task.notation, style: task.style };
     let inputs = Inputs::open(folder)?;
-    Ok(evaluate(&task.space.key, task.vars as u32, inputs, &scoring)?)
+    Ok(evaluate(&task.space.key, task.vars as u32, inputs, &task.writing)?)
 }
 
 /// `config:vars,…` as tasks like the one that the model was trained on.
@@ -258,7 +256,7 @@ fn test_sets(on: &[String], trained: &TrainedModel) -> Result<Vec<Task>> {
     let own = trained.home();
     on.iter()
         .map(|text| {
-            let probe = own.setting == Setting::Arithmetic;
+            let probe = own.writing.setting == Setting::Arithmetic;
             let parsed = match text.rsplit_once(':') {
                 Some((config, vars)) => vars.parse::<usize>().ok().map(|vars| (config, vars)),
                 // Exercises have no variables.

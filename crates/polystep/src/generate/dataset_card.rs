@@ -3,7 +3,7 @@
 
 use polystep_core::arithmetic::{self, Drill};
 use polystep_core::space::{KEYS, Retry, Variables};
-use polystep_core::{Setting, Task, TermOrder};
+use polystep_core::{Setting, Task, TermOrder, Writing};
 
 use crate::generate::parquet::Written;
 
@@ -39,7 +39,7 @@ impl Card<'_> {
     /// The whole card.
     pub fn markdown(&self, written: &Written) -> String {
         let Card { task, seed, split, .. } = self;
-        let Task { vars, setting, granularity, notation, .. } = task;
+        let Task { vars, writing: Writing { setting, granularity, notation, .. }, .. } = task;
         let Written { rows, bytes, memory } = written;
         let size = size_category(*rows);
         let features = self.features();
@@ -93,7 +93,7 @@ Made by polystep {version}; the same command makes the same data on any machine:
 
     /// What the rows are about: polynomials of a space, or exercises, which have none.
     fn story(&self, rows: u64, unit: &str) -> Story {
-        let Task { space, vars, setting, granularity, notation, .. } = self.task;
+        let Task { space, vars, writing: Writing { setting, granularity, notation, .. } } = self.task;
         let variables = crate::table::counted(*vars, "variable");
         if *setting == Setting::Arithmetic {
             let which = match Drill::named(&space.key) {
@@ -136,7 +136,7 @@ Every state of a proof has the same value; the last one is the polynomial in nor
 
     /// The flags that are not at their defaults.
     fn choices(&self) -> String {
-        let Task { space, style, .. } = self.task;
+        let Task { space, writing: Writing { style, .. }, .. } = self.task;
         let mut flags = String::new();
         if space.retry != Retry::default() {
             flags += &format!(" --retry {}", format!("{:?}", space.retry).to_lowercase());

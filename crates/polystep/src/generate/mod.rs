@@ -133,14 +133,7 @@ pub fn run(args: Args) -> Result<()> {
     let exercises =
         writing.setting == Setting::Arithmetic && !config.ends_with(".toml") && Space::of_key(config).is_err();
     let space = if exercises { Space::exercises(config).map_err(bad_input)? } else { args.space.space()? };
-    let task = Task {
-        space,
-        vars: args.vars,
-        setting: writing.setting,
-        granularity: writing.granularity,
-        notation: writing.notation,
-        style: writing.style(),
-    };
+    let task = Task { space, vars: args.vars, writing: writing.writing() };
     let generator = Generator::new(task, seed, purpose, &args.threads)?;
     interrupt::listen()?;
     match (args.format, args.out) {
@@ -192,7 +185,7 @@ impl Generator {
         threads.start()?;
         let sampler = |_| Sampler::new(&task, seed, purpose).map(Mutex::new);
         let samplers = (0..threads.count()).map(sampler).collect::<std::result::Result<_, _>>()?;
-        let polynomials = task.setting != Setting::Arithmetic;
+        let polynomials = task.writing.setting != Setting::Arithmetic;
         let guard = match (purpose == Purpose::Train).then(Guard::standard) {
             Some(mut guard) if polynomials && !Guard::is_standard(&task.space, task.vars) => {
                 guard.extend(&task.space, task.vars)?;
@@ -247,7 +240,7 @@ impl Generator {
         let (rejected, drawn) = samplers.fold((0, 0), |(r, d), s| (r + s.rejected(), d + s.drawn()));
         if self.guard.is_some() {
             let share = 100.0 * rejected as f64 / drawn.max(1) as f64;
-            let exercises = self.task.setting == Setting::Arithmetic;
+            let exercises = self.task.writing.setting == Setting::Arithmetic;
             let what = if exercises { "these exercises are" } else { "their endpoints are" };
             // A closed standard error must not fail a run that is finished.
             let _ = writeln!(
@@ -270,7 +263,7 @@ impl Generator {
 
 /// A space so small that its fixed sets hold all of it leaves nothing to train on: drawing again would never end.
 fn refuse_if_all_guarded(task: &Task, seed: u64, purpose: Purpose, guard: &Guard) -> Result<()> {
-    let polynomials = Polynomials::new(&task.space, task.vars, task.style, seed, purpose);
+    let polynomials = Polynomials::new(&task.space, task.vars, task.writing.style, seed, purpose);
     let mut polynomials = polynomials?;
     let mut free = |index| {
         polynomials.draw(index);

@@ -6,8 +6,7 @@
 use std::cmp::Reverse;
 use std::fmt::Write as _;
 
-use polystep_core::judge::{evaluate_brackets, untagged};
-use polystep_core::{Check, Proof, Setting, State, Task, Verdict, check_step, fit, notation, token};
+use polystep_core::{Setting, State, Task, Verdict, fit};
 use polystep_learn::decode::{
     AnswerCache, BeamOptions, EngineStepper, Hypothesis, Start, Stopped, beam_search, recursive_proofs,
 };
@@ -73,13 +72,12 @@ pub fn prove(
     options: &Options,
 ) -> Result<String> {
     let task = trained.home();
-    if task.setting == Setting::Arithmetic {
+    let writing = &task.writing;
+    if writing.setting == Setting::Arithmetic {
         return Err(bad_input("this model was trained on the arithmetic probe: it proves nothing"));
     }
-    let style = task.style;
-    let proof = Proof::of(start, task.granularity, style).map_err(bad_input)?;
-    let lines = proof.lines(task.setting, task.notation, style);
-    let written = notation::print(start, task.notation, style);
+    let lines = writing.lines(&writing.proof(start).map_err(bad_input)?);
+    let written = writing.print(start);
     let Some(first) = lines.first() else {
         let (start, trained_on) = (written, description(&trained.config));
         let proof = NeuralProof { start, trained_on, outside: None, steps: Vec::new(), stop: "end", right: true };
@@ -101,10 +99,10 @@ pub fn prove(
         true => beam_search(&mut stepper, &inputs[..walked.states.len()], BeamOptions::default())?,
         false => Vec::new(),
     };
-    let text = |tokens: &[u8]| token::decode(tokens, task.notation);
+    let text = |tokens: &[u8]| writing.text(tokens);
     let mut steps = Vec::new();
     for (i, output) in walked.states.iter().enumerate() {
-        let (verdict, sentence) = judged(task, inputs[i], output)?;
+        let check = writing.check_line(inputs[i], output);
         let headline: &[Hypothesis] = beams.get(i).map_or(&[], |b| &b.headline);
         let margin = match headline {
             [a, b, ..] => Some(a.logprob - b.logprob),
@@ -116,8 +114,8 @@ pub fn prove(
             next: (walked.outputs[i] != *output).then(|| text(output)),
             logprob: walked.logprobs[i],
             margin,
-            verdict,
-            sentence,
+            verdict: check.verdict.name(),
+            sentence: check.why.to_string(),
             beams: headline.iter().map(|h| (text(&h.tokens), h.logprob)).collect(),
         });
     }
@@ -139,7 +137,8 @@ fn outside(trained: &TrainedModel, start: &State) -> Result<Option<String>> {
     let near = |found: &fit::Misfit, task: &Task| (found.passed, Reverse(task.vars.abs_diff(start.vars())));
     let mut nearest: Option<(fit::Misfit, &Task)> = None;
     for task in &trained.tasks {
-        let Some(found) = fit::misfit(start, &task.space, task.vars, task.style.order).map_err(bad_input)? else {
+        let Some(found) = fit::misfit(start, &task.space, task.vars, task.writing.style.order).map_err(bad_input)?
+        else {
             return Ok(None);
         };
         let nearer = |(best, of): &(fit::Misfit, &Task)| near(&found, task) > near(best, of);
@@ -151,41 +150,6 @@ fn outside(trained: &TrainedModel, start: &State) -> Result<Option<String>> {
         [_] => found.why,
         _ => format!("nearest is {} with {}, but {}", task.space.key, counted(task.vars, "variable"), found.why),
     }))
-}
-
-/// The checker's word on one step of the model.
-fn judged(task: &Task, input: &[u8], output: &[u8]) -> Result<(&'static str, String)> {
-    let plain = |tokens: &[u8]| match task.setting {
-        Setting::Annotated => untagged(tokens),
-        Setting::Calculator => evaluate_brackets(tokens, task.notation),
-        _ => Some(tokens.to_vec()),
-    };
-    let state = |tokens: &[u8]| notation::parse_tokens(&plain(tokens)?, task.notation, task.style).ok().map(|s| s.0);
-    let Some(before) = state(input) else { return Ok(("malformed", "Its input cannot be read.".into())) };
-    let after =
-        plain(output).map_or_else(|| token::decode(output, task.notation), |t| token::decode(&t, task.notation));
-    match task.setting {
-        // A single shot: right if it is the endpoint.
-        Setting::Endpoint => {
-            let end = Proof::of(&before, task.granularity, task.style).map_err(bad_input)?.end().clone();
-            let right = state(output).as_ref() == Some(&end);
-            let sentence = if right { "Right: this is the endpoint." } else { "This is not the endpoint." };
-            Ok((if right { Verdict::Exact.name() } else { Verdict::WrongValue.name() }, sentence.into()))
-        }
-        Setting::Annotated => {
-            let proof = Proof::of(&before, task.granularity, task.style).map_err(bad_input)?;
-            let expected = proof.lines(task.setting, task.notation, task.style);
-            let right = expected.iter().find(|l| l.input == input).is_some_and(|l| l.target == output);
-            let sentence =
-                if right { "Right: this is what the proof says." } else { "This is not what the proof says next." };
-            Ok((if right { Verdict::Exact.name() } else { Verdict::WrongValue.name() }, sentence.into()))
-        }
-        _ => {
-            let check = check_step(&before, &after, task.granularity, task.notation, task.style).map_err(bad_input)?;
-            let Check { verdict, sentence, .. } = check;
-            Ok((verdict.name(), sentence))
-        }
-    }
 }
 
 fn for_people(proof: &NeuralProof, options: &Options, stepper: &EngineStepper) -> String {

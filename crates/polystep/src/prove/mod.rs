@@ -13,8 +13,8 @@ use std::path::PathBuf;
 use clap::Args as ClapArgs;
 use polystep_core::proof::Operand;
 use polystep_core::{
-    Factor, Notation, Product, Proof, ProofRecord, Setting, State, Step, StepKind, StepRecord, Style, Task, notation,
-    token,
+    Factor, Notation, Product, Proof, ProofRecord, Setting, State, Step, StepKind, StepRecord, Style, Task, Writing,
+    notation,
 };
 
 use crate::args::{ThreadArgs, WritingArgs};
@@ -74,17 +74,13 @@ pub struct Args {
 /// Proves one expression.
 pub fn run(args: Args) -> Result<()> {
     let Args { expression, writing, symbolic, json, latex, model, alternatives, device, threads } = args;
+    let writing = writing.writing();
     let trained = model.as_deref().map(TrainedModel::open).transpose()?;
-    let style = trained.as_ref().map_or(writing.style(), |t| t.home().style);
-    match writing.setting {
-        Setting::Arithmetic => {
-            return Err(bad_input("the arithmetic setting has no polynomials: nothing to prove"));
-        }
-        Setting::Annotated if writing.notation == Notation::Prefix => {
-            return Err(bad_input("annotated proofs are written in infix only"));
-        }
-        _ => {}
+    let style = trained.as_ref().map_or(writing.style, |t| t.home().writing.style);
+    if writing.setting == Setting::Arithmetic {
+        return Err(bad_input("the arithmetic setting has no polynomials: nothing to prove"));
     }
+    writing.validate().map_err(bad_input)?;
     let typed_in = if expression.contains("INT+") { Notation::Prefix } else { Notation::Infix };
     let start = notation::parse(&expression, typed_in, style)
         .map_err(|e| bad_text("", &expression, e.span.clone(), &e, "here"))?;
@@ -96,11 +92,11 @@ pub fn run(args: Args) -> Result<()> {
         let options = by_model::Options { alternatives, json };
         return print(&by_model::prove(&trained, &start, device, threads.count(), &options)?);
     }
-    let proof = Proof::of(&start, writing.granularity, style).map_err(bad_input)?;
+    let proof = writing.proof(&start).map_err(bad_input)?;
     let text = if json {
         record(&proof, &writing)?
     } else if latex {
-        in_latex(&proof, style)
+        in_latex(&proof, writing.style)
     } else {
         for_people(&proof, &writing)
     };
@@ -108,19 +104,16 @@ pub fn run(args: Args) -> Result<()> {
 }
 
 /// The model in the box that fits; without one, a note says why the exact proof follows.
-fn from_the_box(start: &State, writing: &WritingArgs) -> Result<Option<TrainedModel>> {
+fn from_the_box(start: &State, writing: &Writing) -> Result<Option<TrainedModel>> {
     let note = |why: std::fmt::Arguments| note(format_args!("note: {why}; this is the exact proof"));
     let Some(folder) = bundled::folder() else {
         note(format_args!("there is no folder models/ with trained models"));
         return Ok(None);
     };
-    let WritingArgs { setting, granularity, notation, .. } = writing;
-    let asked = |t: &Task| {
-        (t.setting, t.granularity, t.notation, t.style) == (*setting, *granularity, *notation, writing.style())
-    };
-    match bundled::fitting(bundled::models(&folder)?, start, asked)? {
+    match bundled::fitting(bundled::models(&folder)?, start, |task: &Task| task.writing == *writing)? {
         Some(model) => TrainedModel::open(&model.folder).map(Some),
         None => {
+            let Writing { setting, granularity, notation, .. } = writing;
             let folder = folder.display();
             note(format_args!("no model in {folder} writes {setting} {granularity} steps in {notation}"));
             Ok(None)
@@ -135,7 +128,7 @@ fn print(text: &str) -> Result<()> {
 }
 
 /// A proof as a person reads it.
-pub fn for_people(proof: &Proof, writing: &WritingArgs) -> String {
+pub fn for_people(proof: &Proof, writing: &Writing) -> String {
     match writing.setting {
         Setting::Plain | Setting::Calculator => stepwise(proof, writing),
         _ => as_lines(proof, writing),
@@ -143,14 +136,13 @@ pub fn for_people(proof: &Proof, writing: &WritingArgs) -> String {
 }
 
 /// Each state, its next operand underlined and the step named; for the calculator also what is left open.
-fn stepwise(proof: &Proof, writing: &WritingArgs) -> String {
-    let (notation, style) = (writing.notation, writing.style());
-    let print = |state| notation::print(state, notation, style);
+fn stepwise(proof: &Proof, writing: &Writing) -> String {
+    let Writing { notation, style, .. } = *writing;
     let width = format!("P{}", proof.steps.len()).len();
     let mut text = String::new();
     for (i, step) in proof.steps.iter().enumerate() {
         let span = step.span(notation, style);
-        let _ = writeln!(text, "{:width$}  {}", format!("P{i}"), print(&step.before));
+        let _ = writeln!(text, "{:width$}  {}", format!("P{i}"), writing.print(&step.before));
         let marked = format!("{}{}", " ".repeat(span.start), "~".repeat(span.len()));
         let _ = writeln!(text, "{:width$}  {marked} {}: {}", "", step.kind, what(step));
         if writing.setting == Setting::Calculator {
@@ -158,21 +150,20 @@ fn stepwise(proof: &Proof, writing: &WritingArgs) -> String {
             let _ = writeln!(text, "{:width$}  {open}", "=");
         }
     }
-    let _ = writeln!(text, "{:width$}  {}", format!("P{}", proof.steps.len()), print(proof.end()));
+    let _ = writeln!(text, "{:width$}  {}", format!("P{}", proof.steps.len()), writing.print(proof.end()));
     let _ = writeln!(text, "{:width$}  {}", "", summary(proof));
     text
 }
 
 /// The lines that a model sees, one after the other.
-fn as_lines(proof: &Proof, writing: &WritingArgs) -> String {
-    let lines = proof.lines(writing.setting, writing.notation, writing.style());
-    let decode = |tokens: &[u8]| token::decode(tokens, writing.notation);
+fn as_lines(proof: &Proof, writing: &Writing) -> String {
+    let lines = writing.lines(proof);
     let mut text = String::new();
     if let Some(first) = lines.first() {
-        let _ = writeln!(text, "{:8}  {}", "start", decode(&first.input));
+        let _ = writeln!(text, "{:8}  {}", "start", writing.text(&first.input));
     }
     for line in &lines {
-        let _ = writeln!(text, "{:8}  {}", line.kind.name(), decode(&line.target));
+        let _ = writeln!(text, "{:8}  {}", line.kind.name(), writing.text(&line.target));
     }
     if lines.is_empty() {
         let _ = writeln!(text, "{}", summary(proof));
@@ -191,8 +182,12 @@ fn what(step: &Step) -> String {
             format!("multiply out product {}", r.start + 1)
         }
         (StepKind::Mulstep, _) => "multiply the two leftmost factors".into(),
-        (_, Operand::Products(r)) if r.len() < step.before.products().len() => "add the two leftmost products".into(),
-        _ => "add the products".into(),
+        (StepKind::Sumstep, Operand::Products(r)) if r.len() < step.before.products().len() => {
+            "add the two leftmost products".into()
+        }
+        (StepKind::Sumstep, _) => "add the products".into(),
+        // These are no steps of a proof.
+        (StepKind::Markstep | StepKind::Endpoint | StepKind::Add | StepKind::Mul, _) => step.kind.to_string(),
     }
 }
 
@@ -200,7 +195,7 @@ fn summary(proof: &Proof) -> String {
     if proof.steps.is_empty() {
         return NOTHING_TO_PROVE.into();
     }
-    let counts: Vec<String> = [StepKind::Facstep, StepKind::Mulstep, StepKind::Sumstep]
+    let counts: Vec<String> = StepKind::ALL
         .into_iter()
         .map(|kind| (kind, proof.steps.iter().filter(|s| s.kind == kind).count()))
         .filter(|&(_, n)| n > 0)
@@ -209,11 +204,8 @@ fn summary(proof: &Proof) -> String {
     format!("endpoint, after {}", counts.join(", "))
 }
 
-fn record(proof: &Proof, writing: &WritingArgs) -> Result<String> {
-    let WritingArgs { setting, granularity, notation, .. } = *writing;
-    let style = writing.style();
-    let print = |state| notation::print(state, notation, style);
-    let lines = proof.lines(setting, notation, style);
+fn record(proof: &Proof, writing: &Writing) -> Result<String> {
+    let Writing { setting, granularity, notation, style } = *writing;
     let record = ProofRecord {
         id: "typed".into(),
         seed: 0,
@@ -224,9 +216,9 @@ fn record(proof: &Proof, writing: &WritingArgs) -> Result<String> {
         granularity,
         notation,
         style,
-        start: print(&proof.start),
-        end: print(proof.end()),
-        steps: lines.iter().map(|line| StepRecord::new(line, notation)).collect(),
+        start: writing.print(&proof.start),
+        end: writing.print(proof.end()),
+        steps: writing.lines(proof).iter().map(|line| StepRecord::new(line, notation)).collect(),
     };
     Ok(serde_json::to_string(&record)? + "\n")
 }

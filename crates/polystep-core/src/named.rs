@@ -1,0 +1,83 @@
+//! Enums whose variants have names.
+//!
+//! A name stands in files, flags and tables. It is written once, beside its variant; everything else is made from that list.
+
+use thiserror::Error;
+
+/// A name that is none of the known ones.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[error("unknown {what} `{found}`: {known}")]
+pub struct UnknownName {
+    /// What was to be named, e.g. a setting.
+    pub what: &'static str,
+    /// The text that names nothing.
+    pub found: String,
+    /// The names there are, as a list for people.
+    pub known: String,
+}
+
+impl UnknownName {
+    /// `plain, calculator or annotated` are the names of a `what`; `found` is none of them.
+    pub fn new(what: &'static str, found: &str, names: &[&str]) -> UnknownName {
+        let known = match names {
+            [rest @ .., last] if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+            names => names.concat(),
+        };
+        UnknownName { what, found: found.to_owned(), known }
+    }
+}
+
+/// Declares an enum of plain variants and gives it `ALL`, `name`, `Display` and `FromStr`.
+///
+/// ```
+/// polystep_core::named! {
+///     "colour";
+///     /// A colour.
+///     #[derive(Clone, Copy, PartialEq, Debug)]
+///     pub enum Colour {
+///         /// The first one.
+///         Red = "red",
+///         /// The other one.
+///         Blue = "blue",
+///     }
+/// }
+/// assert_eq!(Colour::ALL.map(Colour::name), ["red", "blue"]);
+/// assert_eq!("blue".parse(), Ok(Colour::Blue));
+/// assert_eq!("green".parse::<Colour>().unwrap_err().to_string(), "unknown colour `green`: red or blue");
+/// ```
+#[macro_export]
+macro_rules! named {
+    ($what:literal; $(#[$meta:meta])* $vis:vis enum $type:ident { $($(#[$doc:meta])* $variant:ident = $name:literal),+ $(,)? }) => {
+        $(#[$meta])*
+        $vis enum $type {
+            $($(#[$doc])* $variant),+
+        }
+
+        impl $type {
+            /// All of them, in the order of their declaration.
+            pub const ALL: [$type; [$($name),+].len()] = [$($type::$variant),+];
+
+            /// The name in files, flags and tables.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $($type::$variant => $name),+
+                }
+            }
+        }
+
+        impl ::std::fmt::Display for $type {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                f.pad(self.name())
+            }
+        }
+
+        impl ::std::str::FromStr for $type {
+            type Err = $crate::UnknownName;
+
+            fn from_str(text: &str) -> Result<$type, $crate::UnknownName> {
+                let found = $type::ALL.into_iter().find(|one| one.name() == text);
+                found.ok_or_else(|| $crate::UnknownName::new($what, text, &$type::ALL.map($type::name)))
+            }
+        }
+    };
+}

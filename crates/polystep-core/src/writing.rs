@@ -1,0 +1,279 @@
+//! How a proof is written down: setting, granularity, notation and style, in one bundle (§2 of the paper).
+//!
+//! One polynomial has many proofs on paper. A [`Writing`] picks one of them. This module writes and reads with it; the modules
+//! [`judge`](crate::judge) and [`explain`](crate::explain) add the methods that say whether an answer is right, and if not, why.
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::arithmetic::Exercise;
+use crate::explain::Explanation;
+use crate::expr::State;
+use crate::granularity::Granularity;
+use crate::named;
+use crate::notation::{self, Notation, NotationError, Open, Style, parse_tokens, write_tokens};
+use crate::poly::ArithmeticError;
+use crate::proof::{Operand, Proof, Step, StepKind};
+use crate::token;
+
+named! {
+    "setting";
+    /// What the steps of a proof look like.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Setting {
+        /// State to state.
+        #[default]
+        Plain = "plain",
+        /// Coefficients are left open in brackets, for a calculator.
+        Calculator = "calculator",
+        /// Each operation step is preceded by one that marks its operand. Infix only.
+        Annotated = "annotated",
+        /// Start to endpoint in one shot.
+        Endpoint = "endpoint",
+        /// Sums and products of 4- and 9-digit numbers; there is no polynomial.
+        Arithmetic = "arithmetic",
+    }
+}
+
+/// How a proof is written.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Writing {
+    /// What the steps look like.
+    pub setting: Setting,
+    /// How large they are.
+    pub granularity: Granularity,
+    /// How states are written.
+    pub notation: Notation,
+    /// The order of terms, and whether ones are written.
+    pub style: Style,
+}
+
+/// Choices that do not fit together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+pub enum WritingError {
+    /// The marks of an annotation stand around text in infix.
+    #[error("annotated proofs are written in infix only")]
+    AnnotatedPrefix,
+}
+
+/// A step as a model sees it: tokens in, tokens out.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Line {
+    /// What it does.
+    pub kind: StepKind,
+    /// The source, without `</s>`.
+    pub input: Vec<u8>,
+    /// The target, without `</s>`.
+    pub target: Vec<u8>,
+    /// The evaluated state, which is the next input (calculator only).
+    pub next: Option<Vec<u8>>,
+}
+
+impl Writing {
+    /// Whether the choices fit together.
+    pub fn validate(&self) -> Result<(), WritingError> {
+        match self.setting {
+            Setting::Annotated if self.notation == Notation::Prefix => Err(WritingError::AnnotatedPrefix),
+            _ => Ok(()),
+        }
+    }
+
+    /// A state as text.
+    pub fn print(&self, state: &State) -> String {
+        notation::print(state, self.notation, self.style)
+    }
+
+    /// Reads a state, as printed or as people type it.
+    pub fn parse(&self, text: &str) -> Result<State, NotationError> {
+        notation::parse(text, self.notation, self.style)
+    }
+
+    /// Tokens as text.
+    pub fn text(&self, tokens: &[u8]) -> String {
+        token::decode(tokens, self.notation)
+    }
+
+    /// The proof that starts here.
+    pub fn proof(&self, start: &State) -> Result<Proof, ArithmeticError> {
+        Proof::of(start, self.granularity, self.style)
+    }
+
+    /// What a model's tokens come to: a calculator's brackets are replaced by their numbers. `None` if a bracket cannot be
+    /// evaluated, or stands in a plain state.
+    pub fn evaluated(&self, tokens: &[u8]) -> Option<Vec<u8>> {
+        match self.setting {
+            Setting::Calculator => evaluate_brackets(tokens, self.notation),
+            Setting::Plain | Setting::Endpoint if tokens.contains(&token::BRACKET) => None,
+            _ => Some(tokens.to_vec()),
+        }
+    }
+
+    /// The state that a model's tokens denote, an annotation's tag and marks left out. `None` if they cannot be read.
+    pub fn state(&self, tokens: &[u8]) -> Option<State> {
+        self.denoted(&self.evaluated(tokens)?)
+    }
+
+    /// The state that tokens denote, brackets allowed.
+    pub(crate) fn denoted(&self, tokens: &[u8]) -> Option<State> {
+        let state = match self.setting {
+            Setting::Annotated => untagged(tokens)?,
+            _ => tokens.to_vec(),
+        };
+        Some(parse_tokens(&state, self.notation, self.style).ok()?.0)
+    }
+
+    /// A proof as a model sees it.
+    pub fn lines(&self, proof: &Proof) -> Vec<Line> {
+        let print = |state: &State| self.tokens(state, &Open::new());
+        let line = |kind, input, target| Line { kind, input, target, next: None };
+        match self.setting {
+            Setting::Plain => proof.steps.iter().map(|s| line(s.kind, print(&s.before), print(&s.after))).collect(),
+            Setting::Calculator => {
+                let open = |s: &Step| Line {
+                    next: Some(print(&s.after)),
+                    ..line(s.kind, print(&s.before), self.tokens(&s.after, &s.open))
+                };
+                proof.steps.iter().map(open).collect()
+            }
+            Setting::Endpoint if proof.steps.is_empty() => Vec::new(),
+            Setting::Endpoint => vec![line(StepKind::Endpoint, print(&proof.start), print(proof.end()))],
+            Setting::Annotated => self.annotated(proof),
+            Setting::Arithmetic => Vec::new(),
+        }
+    }
+
+    /// The line that a model's input asks for, or why there is none.
+    pub fn expected(&self, input: &[u8]) -> Result<Line, Explanation> {
+        if self.setting == Setting::Arithmetic {
+            let exercise = Exercise::read(input, self.notation).ok_or(Explanation::NotAsked)?;
+            return Ok(exercise.line(self.notation));
+        }
+        let annotated = self.setting == Setting::Annotated;
+        let state = if annotated { untagged(input).ok_or(Explanation::UntaggedInput)? } else { input.to_vec() };
+        let (state, _) = parse_tokens(&state, self.notation, self.style).map_err(Explanation::UnreadableInput)?;
+        let lines = self.lines(&self.proof(&state).map_err(Explanation::TooLarge)?);
+        if lines.is_empty() {
+            return Err(Explanation::Finished);
+        }
+        // A tag and its marks say which line of the proof is asked for; elsewhere it is the first.
+        let asked = |line: &Line| !annotated || line.input == input;
+        lines.into_iter().find(asked).ok_or(Explanation::NotAsked)
+    }
+
+    /// How a step from elsewhere is written, by its looks. A plain step and a calculator's step without brackets look alike.
+    pub fn by_looks(kind: StepKind, input: &str, target: &str) -> Writing {
+        let setting = match kind {
+            StepKind::Add | StepKind::Mul => Setting::Arithmetic,
+            StepKind::Endpoint => Setting::Endpoint,
+            _ if token::encode(target).is_ok_and(|t| untagged(&t).is_some()) => Setting::Annotated,
+            _ if target.contains('[') => Setting::Calculator,
+            _ => Setting::Plain,
+        };
+        let prefix = ["INT+", "+P", "*F"].iter().any(|t| target.contains(t)) || input.contains("INT+");
+        let notation = if prefix { Notation::Prefix } else { Notation::Infix };
+        Writing { setting, notation, ..Writing::default() }
+    }
+
+    /// The same writing in the first [known](Granularity::known) granularity in which the input asks for the target; as it is
+    /// if there is none.
+    pub fn fitted(self, input: &str, target: &str) -> Writing {
+        let (Ok(input), Ok(target)) = (token::encode(input), token::encode(target)) else { return self };
+        let fits = |writing: &Writing| {
+            writing.expected(&input).is_ok_and(|l| self.judge(l.kind, &l.target, &target).verdict.exact())
+        };
+        let known = Granularity::known().into_iter().map(|granularity| Writing { granularity, ..self });
+        known.into_iter().find(fits).unwrap_or(self)
+    }
+
+    fn tokens(&self, state: &State, open: &Open) -> Vec<u8> {
+        let mut tokens = Vec::new();
+        write_tokens(state, open, self.notation, self.style, &mut tokens);
+        tokens
+    }
+
+    /// n steps become 2n + 1: mark, operate, …, mark the end.
+    fn annotated(&self, proof: &Proof) -> Vec<Line> {
+        let line = |kind, input, target| Line { kind, input, target, next: None };
+        let mut lines = Vec::with_capacity(2 * proof.steps.len() + 1);
+        for step in &proof.steps {
+            let tag = step.kind.tag().expect("every step of a proof has a tag");
+            let marked = self.tagged(tag, &step.before, Some(&step.operand));
+            lines.push(line(StepKind::Markstep, self.tagged(token::MARK, &step.before, None), marked.clone()));
+            lines.push(line(step.kind, marked, self.tagged(token::MARK, &step.after, None)));
+        }
+        let [mark, end] = [token::MARK, token::END].map(|tag| self.tagged(tag, proof.end(), None));
+        lines.push(line(StepKind::Markstep, mark, end));
+        lines
+    }
+
+    /// `FAC $ #(x1^1)*(2)#+(3)`
+    fn tagged(&self, tag: u8, state: &State, operand: Option<&Operand>) -> Vec<u8> {
+        let mut tokens = vec![tag, token::DOLLAR];
+        let first = tokens.len();
+        let layout = write_tokens(state, &Open::new(), self.notation, self.style, &mut tokens);
+        if let Some(marked) = operand.map(|operand| operand.range(&layout)) {
+            tokens.insert(first + marked.end, token::HASH);
+            tokens.insert(first + marked.start, token::HASH);
+        }
+        tokens
+    }
+}
+
+/// The state behind an annotation's tag, without its marks.
+pub fn untagged(tokens: &[u8]) -> Option<Vec<u8>> {
+    match tokens {
+        [tag, token::DOLLAR, state @ ..] if token::is_tag(*tag) => {
+            Some(state.iter().copied().filter(|&t| t != token::HASH).collect())
+        }
+        _ => None,
+    }
+}
+
+/// Replaces every bracket by the number it comes to. `None` if one cannot be read or overflows. What stands outside the
+/// brackets is not looked at.
+pub fn evaluate_brackets(tokens: &[u8], notation: Notation) -> Option<Vec<u8>> {
+    let mut out = Vec::with_capacity(tokens.len());
+    let mut rest = tokens;
+    while let Some(open) = rest.iter().position(|&t| t == token::BRACKET) {
+        let close = open + rest[open..].iter().position(|&t| t == token::UNBRACKET)?;
+        out.extend_from_slice(&rest[..open]);
+        // A bracket alone is a constant polynomial, so the parser computes it.
+        let (state, _) = parse_tokens(&rest[open..=close], notation, Style::default()).ok()?;
+        let value = state.value(Style::default().order).ok()?;
+        if notation == Notation::Prefix {
+            out.push(token::INT);
+        }
+        token::push_digits(value.max_coeff(), &mut out);
+        rest = &rest[close + 1..];
+    }
+    out.extend_from_slice(rest);
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_input_asks_for_its_line() {
+        let expected = |setting, input: &str| {
+            let writing = Writing { setting, ..Writing::default() };
+            writing.expected(&token::encode(input).unwrap()).ok().map(|line| writing.text(&line.target))
+        };
+        assert_eq!(expected(Setting::Plain, "(2)*(x1)+(3)").as_deref(), Some("(2*x1)+(3)"));
+        assert_eq!(expected(Setting::Calculator, "(2)*(3)+(3)").as_deref(), Some("([2*3])+(3)"));
+        assert_eq!(expected(Setting::Endpoint, "(2)*(x1)+(3)").as_deref(), Some("2*x1+3"));
+        assert_eq!(expected(Setting::Annotated, "MARK $ (2)*(x1)+(3)").as_deref(), Some("MUL $ #(2)*(x1)#+(3)"));
+        assert_eq!(expected(Setting::Annotated, "MUL $ #(2)*(x1)#+(3)").as_deref(), Some("MARK $ (2*x1)+(3)"));
+        assert_eq!(expected(Setting::Annotated, "MUL $ (2)*(x1)+#(3)#"), None, "no proof has this mark");
+        assert_eq!(expected(Setting::Arithmetic, "1234+5678").as_deref(), Some("6912"));
+        assert_eq!(expected(Setting::Plain, "2*x1+3"), None, "an endpoint");
+    }
+
+    #[test]
+    fn prefix_brackets_are_evaluated() {
+        let prefix = token::encode("* [ + * INT+ 3 INT+ 4 INT+ 5 ] x1").unwrap();
+        assert_eq!(evaluate_brackets(&prefix, Notation::Prefix), token::encode("* INT+ 1 7 x1").ok());
+    }
+}
