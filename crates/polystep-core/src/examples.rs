@@ -90,6 +90,17 @@ impl Examples {
 /// How many refusals in a row a guard may give before a proof is left out.
 pub const PATIENCE: u64 = 10_000;
 
+/// A proof as a model meets it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct WrittenProof {
+    /// The steps.
+    pub lines: Vec<Line>,
+    /// The first state, without tag.
+    pub start: String,
+    /// The last state, without tag.
+    pub end: String,
+}
+
 /// Draws proofs of a task and writes their steps as tokens. Built once per (task, seed, purpose).
 #[derive(Debug)]
 pub struct Sampler {
@@ -164,6 +175,22 @@ impl Sampler {
     pub fn proof(&mut self, index: u64) -> Proof {
         self.draw(index, None);
         self.proof_of_drawn()
+    }
+
+    /// Proof `index` as the lines of its steps, with its first and its last state as text. With a guard it is drawn again
+    /// while its endpoint is guarded; the answer is `None` if the guard leaves nothing to draw.
+    pub fn written(&mut self, index: u64, guard: Option<&Guard>) -> Option<WrittenProof> {
+        let writing = self.task.writing;
+        if writing.setting == Setting::Arithmetic {
+            let line = self.exercise_line(index, guard);
+            let (start, end) = (writing.text(&line.input), writing.text(&line.target));
+            return Some(WrittenProof { lines: vec![line], start, end });
+        }
+        self.draw(index, guard).then(|| {
+            let proof = self.proof_of_drawn();
+            let (start, end) = (writing.print(&proof.start), writing.print(proof.end()));
+            WrittenProof { lines: writing.lines(&proof), start, end }
+        })
     }
 
     /// The structured proof of the polynomial just drawn.
@@ -343,7 +370,7 @@ mod tests {
         let share = sampler.rejected() as f64 / sampler.drawn() as f64;
         assert!((0.001..0.3).contains(&share), "{share}");
         for index in 0..20 {
-            let (free, guarded) = (sampler.proof(index), sampler.guarded_record(index, &guard).unwrap());
+            let (free, guarded) = (sampler.proof(index), sampler.written(index, Some(&guard)).unwrap());
             let fingerprint = free.end().value(TermOrder::Paper).unwrap().fingerprint();
             let same = print(free.end(), Notation::Infix, Style::default()) == guarded.end;
             assert_eq!(same, !guard.contains(fingerprint), "{index}");
@@ -358,10 +385,10 @@ mod tests {
         let mut guard = Guard::default();
         guard.extend(&task.space, 1).unwrap();
         let mut sampler = Sampler::new(&task, 1, Purpose::Train).unwrap();
-        assert_eq!(sampler.guarded_record(0, &guard), None);
+        assert_eq!(sampler.written(0, Some(&guard)), None);
         let mut examples = Examples::default();
         sampler.write_examples(0, Some(&guard), &mut examples);
         assert!(examples.is_empty());
-        assert_eq!(sampler.record(0).index, 0);
+        assert!(sampler.written(0, None).is_some());
     }
 }

@@ -31,16 +31,14 @@
 //!
 //! The modules in the order of the data flow: [`monomial`], [`poly`], [`expr`] and [`notation`] are the algebra and its
 //! language; [`space`], [`stream`] and [`sample`] draw polynomials; [`proof`] simplifies them; [`writing`], [`task`], [`token`] and
-//! [`examples`] turn proofs into tokens; [`sets`] and [`guard`] keep training and testing apart; [`judge`], [`explain`] and
-//! [`audit`] say what is right, [`interval`] how sure a share of it is; [`record`] is what files hold; [`collision`] estimates how
-//! large a space is.
+//! [`examples`] turn proofs into tokens; [`sets`] and [`guard`] keep training and testing apart; [`judge`] and [`explain`]
+//! say what is right; [`collision`] estimates how large a space is.
 
 mod basis;
 mod ink;
 mod scribe;
 
 pub mod arithmetic;
-pub mod audit;
 pub mod bench;
 pub mod collision;
 pub mod examples;
@@ -49,14 +47,12 @@ pub mod expr;
 pub mod fit;
 pub mod granularity;
 pub mod guard;
-pub mod interval;
 pub mod judge;
 pub mod monomial;
 pub mod named;
 pub mod notation;
 pub mod poly;
 pub mod proof;
-pub mod record;
 pub mod sample;
 pub mod sets;
 pub mod space;
@@ -65,20 +61,17 @@ pub mod task;
 pub mod token;
 pub mod writing;
 
-pub use audit::{Audit, AuditError, audit_proof};
-pub use examples::{ExampleSpan, Examples, Sampler};
+pub use examples::{ExampleSpan, Examples, Sampler, WrittenProof};
 pub use explain::{Check, Explanation};
 pub use expr::{Factor, Product, State, Term};
 pub use granularity::Granularity;
 pub use guard::Guard;
-pub use interval::wilson;
 pub use judge::{Judgement, Verdict};
 pub use monomial::{Monomial, TermOrder};
 pub use named::UnknownName;
 pub use notation::{Notation, NotationError, Style};
 pub use poly::{ArithmeticError, Poly};
 pub use proof::{Proof, Step, StepKind, next_step};
-pub use record::{Beam, PredictionRecord, ProofRecord, StepRecord};
 pub use sample::Polynomials;
 pub use sets::FixedSet;
 pub use space::{Space, SpaceError, SpaceTable, Subtask};

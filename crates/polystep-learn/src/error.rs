@@ -1,10 +1,10 @@
 //! What can go wrong in a run, each as one sentence that says what to do.
 
-use std::io;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use polystep_engine::EngineError;
+use polystep_record::RecordError;
 
 /// An error of configuration, training or a run's files.
 #[derive(Debug, thiserror::Error)]
@@ -15,16 +15,9 @@ pub enum LearnError {
     /// The device.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// A file that cannot be read or written.
-    #[error("{what} {}: {source}", path.display())]
-    File {
-        /// "cannot write" or the like.
-        what: &'static str,
-        /// Which one.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    /// A file.
+    #[error(transparent)]
+    Record(#[from] RecordError),
     /// A checkpoint or weight file whose bytes are not those that were written.
     #[error("{} is damaged ({why}){help}", path.display())]
     Damaged {
@@ -61,13 +54,6 @@ pub enum LearnError {
     /// The data cannot be made.
     #[error("{0}")]
     Data(String),
-}
-
-impl LearnError {
-    /// A file that cannot be read or written.
-    pub(crate) fn file(what: &'static str, path: &Path, source: io::Error) -> Self {
-        LearnError::File { what, path: path.to_path_buf(), source }
-    }
 }
 
 /// What a person wrote wrongly.

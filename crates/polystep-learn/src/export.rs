@@ -12,10 +12,12 @@ use polystep_core::token::{self, VOCABULARY};
 use polystep_engine::{Activation, NormOrder};
 use serde_json::{Value, json};
 
+use polystep_record::RecordError;
+
 use crate::LearnError;
-use crate::files::write_whole;
 use crate::model::{ModelConfig, ParamLayout};
 use crate::weights::{WeightType, save_weights};
+use polystep_record::write_whole;
 
 /// Writes the folder; `card` becomes README.md. config.json comes last: with it the folder holds a model.
 pub fn write_folder(
@@ -26,7 +28,7 @@ pub fn write_folder(
     notation: Notation,
     card: &str,
 ) -> Result<(), LearnError> {
-    std::fs::create_dir_all(folder).map_err(|e| LearnError::file("cannot make", folder, e))?;
+    std::fs::create_dir_all(folder).map_err(RecordError::file("make", folder))?;
     save_weights(&folder.join("model.safetensors"), layout, params, WeightType::F32)?;
     let pretty = |value: Value| format!("{value:#}\n");
     for (name, text) in [
@@ -36,7 +38,7 @@ pub fn write_folder(
         ("README.md", card.to_owned()),
         ("config.json", pretty(model_json(config))),
     ] {
-        write_whole(&folder.join(name), text.as_bytes())?;
+        write_whole(&folder.join(name), text)?;
     }
     Ok(())
 }

@@ -9,7 +9,6 @@ pub mod decode;
 mod error;
 pub mod export;
 pub mod feed;
-mod files;
 pub mod log;
 pub mod model;
 pub mod sweep;

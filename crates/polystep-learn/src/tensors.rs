@@ -10,8 +10,10 @@ use std::path::Path;
 use safetensors::SafeTensors;
 use serde_json::{Map, Value, json};
 
+use polystep_record::RecordError;
+
 use crate::LearnError;
-use crate::files::write_parts;
+use polystep_record::write_parts;
 
 /// Text beside the tensors.
 pub type Metadata = BTreeMap<String, String>;
@@ -45,7 +47,7 @@ pub fn save(path: &Path, metadata: Metadata, tensors: &[Tensor]) -> Result<(), L
     let length = (header.len() as u64).to_le_bytes();
     let mut parts = vec![&length[..], header.as_bytes()];
     parts.extend(tensors.iter().map(|t| t.bytes));
-    write_parts(path, &parts)
+    Ok(write_parts(path, &parts)?)
 }
 
 /// A file in memory, its checksum verified.
@@ -57,7 +59,7 @@ pub struct TensorFile {
 impl TensorFile {
     /// Reads and verifies; `checked` says whether a file without a checksum is damaged.
     pub fn read(path: &Path, checked: bool) -> Result<Self, LearnError> {
-        let bytes = std::fs::read(path).map_err(|e| LearnError::file("cannot read", path, e))?;
+        let bytes = std::fs::read(path).map_err(RecordError::file("read", path))?;
         let damaged = |why: String| LearnError::Damaged { path: path.to_path_buf(), why, help: String::new() };
         let (_, header) = SafeTensors::read_metadata(&bytes).map_err(|e| damaged(e.to_string()))?;
         let mut metadata: Metadata = header.metadata().clone().unwrap_or_default().into_iter().collect();

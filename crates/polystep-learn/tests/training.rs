@@ -8,9 +8,11 @@ use polystep_learn::LearnError;
 
 use polystep_learn::config::RunConfig;
 use polystep_learn::feed::{EvalSet, EvalStep};
-use polystep_learn::log::{Event, Line, Observer, TrainLine, read_metrics};
-use polystep_learn::train::{Checkpoint, Checkpoints, RunFolder, RunSetup, SessionEnd, TestReport, Trainer};
+use polystep_learn::log::{Event, Observer};
+use polystep_learn::train::{Checkpoint, Checkpoints, RunSetup, SessionEnd, Trainer, TrainingFolder};
 use polystep_learn::weights::load_weights;
+use polystep_record::log::read_log;
+use polystep_record::{LogLine, TrainLine, TrainingEnd, TrainingReport};
 
 const TINY: &str = r#"
 [data]
@@ -43,15 +45,15 @@ fn train(
     observer: &mut dyn Observer,
     stop: &AtomicBool,
 ) -> Result<SessionEnd, LearnError> {
-    let folder = match RunFolder::resume(folder) {
+    let folder = match TrainingFolder::resume(folder) {
         Ok((folder, _)) => folder,
-        Err(_) => RunFolder::create(folder, &setup.config)?,
+        Err(_) => TrainingFolder::create(folder, &setup.config)?,
     };
     let mut cpu = Cpu::new(setup.programs(), setup.limits, 1)?;
     Trainer::new(setup, &folder, &mut cpu, observer, 2)?.run(stop)
 }
 
-fn finish(setup: &RunSetup, folder: &Path) -> TestReport {
+fn finish(setup: &RunSetup, folder: &Path) -> TrainingReport {
     match train(setup, folder, &mut (), &AtomicBool::new(false)).unwrap() {
         SessionEnd::Finished(report) => *report,
         SessionEnd::Stopped { step } => panic!("stopped at {step}"),
@@ -77,13 +79,14 @@ fn checkpoint(setup: &RunSetup, folder: &Path) -> Checkpoint {
 }
 
 /// All but the clock.
-fn timeless(folder: &Path) -> Vec<Line> {
-    let mut lines = read_metrics(&folder.join("metrics.jsonl")).unwrap();
+fn timeless(folder: &Path) -> Vec<LogLine> {
+    let mut lines = read_log(&folder.join("metrics.jsonl")).unwrap();
     for line in &mut lines {
         match line {
-            Line::Train(line) => line.seconds = 0.0,
-            Line::Valid(line) => line.seconds = 0.0,
-            Line::Curriculum(line) => line.seconds = 0.0,
+            LogLine::Train(line) => line.seconds = 0.0,
+            LogLine::Valid(line) => line.seconds = 0.0,
+            LogLine::Curriculum(line) => line.seconds = 0.0,
+            LogLine::Other => {}
         }
     }
     lines
@@ -100,13 +103,13 @@ fn a_resumed_run_repeats_an_unbroken_one_bit_for_bit() {
     // What a killed run had logged after its checkpoint is cut off.
     std::fs::write(broken.join("metrics.jsonl"), {
         let mut text = std::fs::read_to_string(broken.join("metrics.jsonl")).unwrap();
-        let later = serde_json::to_string(&Line::Train(TrainLine {
+        let later = serde_json::to_string(&LogLine::Train(TrainLine {
             step: 16,
             examples: 128,
             loss: 9.0,
             grad_norm: 9.0,
             lr: 9.0,
-            exact: 0.0,
+            exact: Some(0.0),
             tokens: 9,
             seconds: 9.0,
         }));
@@ -159,7 +162,7 @@ fn a_curriculum_goes_on_in_the_middle_of_a_round() {
     // One line in each window of four steps, and a round is four steps.
     let lines: Vec<_> = timeless(&whole)
         .into_iter()
-        .filter_map(|line| if let Line::Curriculum(line) = line { Some(line) } else { None })
+        .filter_map(|line| if let LogLine::Curriculum(line) = line { Some(line) } else { None })
         .collect();
     assert_eq!(lines.iter().map(|l| l.step).collect::<Vec<_>>(), [4, 8, 12, 16, 20, 24, 28]);
     let last = lines.last().unwrap();
@@ -182,7 +185,7 @@ fn the_number_of_threads_changes_nothing() {
     let folders = tempfile::tempdir().unwrap();
     let setup = setup(&[("train.steps", "6")]);
     let run = |name: &str, threads: usize| {
-        let folder = RunFolder::create(&folders.path().join(name), &setup.config).unwrap();
+        let folder = TrainingFolder::create(&folders.path().join(name), &setup.config).unwrap();
         let mut cpu = Cpu::new(setup.programs(), setup.limits, threads).unwrap();
         Trainer::new(&setup, &folder, &mut cpu, &mut (), threads).unwrap().run(&AtomicBool::new(false)).unwrap();
         checkpoint(&setup, folder.path()).params
@@ -207,7 +210,7 @@ fn the_golden_loss_curve() {
     finish(&setup, &path);
     let losses: Vec<f64> = timeless(&path)
         .into_iter()
-        .filter_map(|line| if let Line::Train(line) = line { Some(line.loss) } else { None })
+        .filter_map(|line| if let LogLine::Train(line) = line { Some(line.loss) } else { None })
         .collect();
     let close = losses.iter().zip(GOLDEN).all(|(a, b)| (a - b).abs() <= 1e-4 * b);
     assert!(losses.len() == 20 && close, "{losses:?}");
@@ -226,12 +229,12 @@ fn a_tiny_model_learns() {
     let report = finish(&setup, &folders.path().join("run"));
     let losses: Vec<f64> = timeless(&folders.path().join("run"))
         .into_iter()
-        .filter_map(|line| if let Line::Train(line) = line { Some(line.loss) } else { None })
+        .filter_map(|line| if let LogLine::Train(line) = line { Some(line.loss) } else { None })
         .collect();
     assert_eq!(losses.len(), 10);
     assert!(losses[0] > 2.2 && losses[9] < 0.6 * losses[0], "{losses:?}");
     let test = report.test.unwrap();
-    assert_eq!((report.steps, report.examples, test.full_proof.total), (200, 3200, 1000));
+    assert_eq!((report.steps, report.examples, test.full_proof.of), (200, 3200, 1000));
     assert_eq!(report.proofs, 16_384);
     assert!(test.by_kind.contains_key("mulstep"), "{:?}", test.by_kind);
 }
@@ -247,11 +250,11 @@ fn a_finished_run_leaves_its_files_and_is_not_resumed() {
     assert!(names[2].starts_with("events.out.tfevents."), "{names:?}");
     names.remove(2);
     assert_eq!(names, ["checkpoints", "config.toml", "metrics.json", "metrics.jsonl", "model.safetensors"]);
-    let (folder, config) = RunFolder::open(&path).unwrap();
+    let (folder, config) = TrainingFolder::open(&path).unwrap();
     assert_eq!(config, setup.config);
     assert!(folder.check_unfinished().unwrap_err().to_string().contains("is finished (see metrics.json)"));
-    assert!(RunFolder::create(&path, &config).unwrap_err().to_string().contains("holds a run already"));
-    assert!(RunFolder::open(folders.path()).unwrap_err().to_string().contains("holds no run"));
+    assert!(TrainingFolder::create(&path, &config).unwrap_err().to_string().contains("holds a run already"));
+    assert!(TrainingFolder::open(folders.path()).unwrap_err().to_string().contains("holds no run"));
 }
 
 #[test]
@@ -263,7 +266,7 @@ fn a_run_without_test_ends_like_any_other_but_for_the_test() {
         let path = folders.path().join(name);
         let report = finish(setup, &path);
         let metrics = std::fs::read_to_string(path.join("metrics.json")).unwrap();
-        assert_eq!(serde_json::from_str::<TestReport>(&metrics).unwrap(), report);
+        assert_eq!(serde_json::from_str::<TrainingReport>(&metrics).unwrap(), report);
         assert_eq!(metrics.contains("\"test\""), report.test.is_some());
         (report, std::fs::read(path.join("model.safetensors")).unwrap())
     });
@@ -309,7 +312,7 @@ fn the_best_weights_survive_a_loss_that_is_not_a_number() {
         assert!(*what == wanted && kept.ends_with("best-000000005.safetensors holds the best weights"), "{error}");
         let best = load_weights(&path.join("checkpoints/best-000000005.safetensors"), &bad.layout).unwrap();
         assert!(best == checkpoint(&good, &path).params);
-        let valid = timeless(&path).into_iter().filter(|line| matches!(line, Line::Valid(_))).count();
+        let valid = timeless(&path).into_iter().filter(|line| matches!(line, LogLine::Valid(_))).count();
         assert_eq!(valid, 1);
     }
 }
@@ -326,7 +329,7 @@ fn a_run_that_begins_anew_forgets_the_best_weights_of_another() {
         ("train.valid_every", "40"),
         ("train.checkpoint_steps", "25"),
     ]);
-    drop(RunFolder::create(&path, &setup.config).unwrap());
+    drop(TrainingFolder::create(&path, &setup.config).unwrap());
     let stale = Checkpoints::open(&path).unwrap().best_path(20);
     std::fs::write(&stale, "of another").unwrap();
     stop_at(&setup, &path, 25);
@@ -354,7 +357,7 @@ fn early_stopping_counts_examples_since_the_best() {
     let setup = setup(&[("train.lr", "1e-12"), ("train.patience", "200"), ("train.steps", "1000")]);
     let path = folders.path().join("run");
     let report = finish(&setup, &path);
-    assert_eq!(report.ended, "no new best on the validation set");
+    assert_eq!(report.ended, TrainingEnd::NoNewBest);
     assert_eq!((report.valid.unwrap().examples, report.examples), (104, 304));
     // Killed after its last checkpoint and before its report: it ends where it had ended.
     std::fs::remove_file(path.join("metrics.json")).unwrap();

@@ -7,8 +7,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::interval::{Proportion, six, six_or_null};
 use crate::ranking::{self, Cut, Scored};
+use polystep_record::proportion::{Proportion, six, six_or_null};
 
 /// The paper's threshold.
 pub const THRESHOLD: f64 = 5.0;
@@ -300,7 +300,7 @@ mod tests {
             if let (Some(precision), Some(recall)) = (sure.precision, sure.recall) {
                 let product = precision.percent * sure.sure_rate.unwrap().percent / top1.percent;
                 prop_assert!((recall.percent - product).abs() < 1e-9);
-                let (p, r) = (precision.fraction(), recall.fraction());
+                let (p, r) = (precision.percent / 100.0, recall.percent / 100.0);
                 if p + r > 0.0 {
                     prop_assert!((sure.f1.unwrap() - 2.0 * p * r / (p + r)).abs() < 1e-12);
                 }

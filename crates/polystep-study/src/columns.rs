@@ -6,9 +6,9 @@ use polystep_core::StepKind;
 use polystep_core::arithmetic::Drill;
 use serde::Serialize;
 
-use crate::interval::Proportion;
 use crate::metrics::{Evaluation, Metrics};
-use crate::paper::{Keys, Printed, lookup, lookup_ood};
+use polystep_record::Proportion;
+use polystep_record::paper::{Keys, Printed, lookup, lookup_ood};
 
 /// How a column's numbers are written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]

@@ -14,8 +14,8 @@ use crate::columns::{COLUMNS, Cell, Column, Unit, cells};
 use crate::error::StudyError;
 use crate::metrics::{Metrics, solved};
 use crate::paired::Paired;
-use crate::predictions::Prediction;
 use crate::score::{Outcome, score};
+use polystep_record::{Prediction, RecordError};
 
 /// A key that not all configurations agree on.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -86,10 +86,10 @@ impl Solved {
 
 /// Scores predictions and keeps both: the comparison and the list of failures need the texts.
 pub fn grade(
-    predictions: impl IntoIterator<Item = Result<Prediction, StudyError>>,
+    predictions: impl IntoIterator<Item = Result<Prediction, RecordError>>,
     writing: &Writing,
-) -> Result<Vec<(Prediction, Outcome)>, StudyError> {
-    let one = |p: Result<Prediction, StudyError>| {
+) -> Result<Vec<(Prediction, Outcome)>, RecordError> {
+    let one = |p: Result<Prediction, RecordError>| {
         let p = p?;
         let outcome = score(&p, writing);
         Ok((p, outcome))
@@ -203,7 +203,7 @@ mod tests {
     use polystep_core::{Notation, Setting, StepKind};
 
     use super::*;
-    use crate::predictions::Beam;
+    use polystep_record::Beam;
 
     #[test]
     fn only_what_differs_is_listed() {

@@ -1,41 +1,16 @@
-//! What can go wrong, by kind: a file, a record in it, a set of records, the page.
+//! What can go wrong, by kind: a file, a folder without a run, a set of records, the page.
 
-use std::io;
 use std::path::PathBuf;
 
+use polystep_record::RecordError;
 use thiserror::Error;
 
 /// Why there is no result.
 #[derive(Debug, Error)]
 pub enum StudyError {
-    /// A file cannot be read or written.
-    #[error("cannot {verb} {}: {source}", path.display())]
-    File {
-        /// read or write.
-        verb: &'static str,
-        /// The file.
-        path: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
-    /// A line of a file is not what it should be.
-    #[error("{} line {line}: {why}", path.display())]
-    Record {
-        /// The file.
-        path: PathBuf,
-        /// Which line, from 1.
-        line: usize,
-        /// What is wrong with it.
-        why: String,
-    },
-    /// A file that is one document is not what it should be.
-    #[error("{} cannot be understood: {why}", path.display())]
-    Document {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        why: String,
-    },
+    /// A file, or a record in it.
+    #[error(transparent)]
+    Record(#[from] RecordError),
     /// A folder in which nothing of a run can be read.
     #[error("{} holds no run: {why}", path.display())]
     NoRun {
@@ -67,16 +42,4 @@ pub enum StudyError {
     /// The page could not be made.
     #[error("the report's template failed: {0:#}")]
     Template(#[from] minijinja::Error),
-}
-
-impl StudyError {
-    /// A file that cannot be read.
-    pub fn read(path: impl Into<PathBuf>, source: io::Error) -> StudyError {
-        StudyError::File { verb: "read", path: path.into(), source }
-    }
-
-    /// A file that cannot be written.
-    pub fn write(path: impl Into<PathBuf>, source: io::Error) -> StudyError {
-        StudyError::File { verb: "write", path: path.into(), source }
-    }
 }

@@ -6,7 +6,7 @@
 use polystep_core::StepKind;
 use serde::{Deserialize, Serialize};
 
-use crate::interval::Proportion;
+use polystep_record::Proportion;
 
 /// Errors of one kind of step.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]

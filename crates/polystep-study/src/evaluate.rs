@@ -1,18 +1,18 @@
 //! From predictions to an [`Evaluation`]: the one way in for our models and everyone else's.
 
-use std::path::Path;
+use polystep_record::{Decoding, JsonLines, Prediction, RecordError, RecursiveRecord, SetFolder};
+
+use serde::de::DeserializeOwned;
 
 use polystep_core::Writing;
 
 use crate::error::StudyError;
 use crate::metrics::{self, Evaluation};
-use crate::predictions::{Prediction, Records};
-use crate::recursive::{self, RecursiveRecord};
-use crate::run::{BEAM, BEAM_LP1, GREEDY, RECURSIVE, VALID};
+use crate::recursive;
 use crate::score::score_all;
 
 /// A stream of predictions.
-pub type Predictions<'a> = Box<dyn Iterator<Item = Result<Prediction, StudyError>> + 'a>;
+pub type Predictions<'a> = Box<dyn Iterator<Item = Result<Prediction, RecordError>> + 'a>;
 
 /// What there is to be scored on one test set; what is left out is not measured.
 #[derive(Default)]
@@ -26,32 +26,34 @@ pub struct Inputs<'a> {
     /// Beam search on validation, for the best threshold.
     pub valid: Option<Predictions<'a>>,
     /// Recursive proofs.
-    pub recursive: Option<Box<dyn Iterator<Item = Result<RecursiveRecord, StudyError>> + 'a>>,
+    pub recursive: Option<Box<dyn Iterator<Item = Result<RecursiveRecord, RecordError>> + 'a>>,
 }
 
 impl Inputs<'static> {
     /// The files of a set's folder, as far as they exist.
-    pub fn open(folder: &Path) -> Result<Inputs<'static>, StudyError> {
-        let open = |name: &str| -> Result<Option<Predictions<'static>>, StudyError> {
-            let path = folder.join(name);
-            Ok(if path.exists() { Some(Box::new(Records::open(&path)?)) } else { None })
-        };
-        let recursive = folder.join(RECURSIVE);
+    pub fn open(folder: &SetFolder) -> Result<Inputs<'static>, RecordError> {
+        fn open<T: DeserializeOwned + 'static>(folder: &SetFolder, decoding: Decoding) -> Found<T> {
+            let path = folder.answers(decoding);
+            Ok(if path.exists() { Some(Box::new(JsonLines::open(&path)?)) } else { None })
+        }
         Ok(Inputs {
-            greedy: open(GREEDY)?,
-            beam: open(BEAM)?,
-            beam_lp1: open(BEAM_LP1)?,
-            valid: open(VALID)?,
-            recursive: if recursive.exists() { Some(Box::new(Records::open(&recursive)?)) } else { None },
+            greedy: open(folder, Decoding::Greedy)?,
+            beam: open(folder, Decoding::Beam)?,
+            beam_lp1: open(folder, Decoding::BeamLp1)?,
+            valid: open(folder, Decoding::Valid)?,
+            recursive: open(folder, Decoding::Recursive)?,
         })
     }
 }
+
+type Found<T> = Result<Option<Box<dyn Iterator<Item = Result<T, RecordError>>>>, RecordError>;
 
 /// Measures everything that the inputs allow.
 ///
 /// ```
 /// use polystep_core::Writing;
-/// use polystep_study::{Inputs, Prediction, evaluate};
+/// use polystep_record::Prediction;
+/// use polystep_study::{Inputs, evaluate};
 /// let line = r#"{"proof":"a","step":0,"kind":"sumstep","input":"(x1)+(2*x1)","target":"3*x1",
 ///                "beams":[{"output":"3*x1","logprob":-0.1}]}"#;
 /// let predictions = vec![serde_json::from_str::<Prediction>(line).unwrap()];

@@ -8,12 +8,11 @@ use std::io;
 use std::path::Path;
 
 use crate::columns::{Cell, Column, Unit, has_interval, has_symbolic, value};
-use crate::error::StudyError;
-use crate::interval::Proportion;
 use crate::metrics::{Evaluation, Metrics};
-use crate::paper::Printed;
 use crate::records::{Milestone, Record, Records};
 use crate::tables::{Kind, Need, Recipe, Row, Table, size_of_config};
+use polystep_record::paper::Printed;
+use polystep_record::{Proportion, RecordError};
 
 /// Hyper-parameters that a table may list, and where a configuration has them.
 const HYPER: [(&str, &str, &str); 3] =
@@ -199,15 +198,15 @@ impl Ledger {
     }
 
     /// Reads the ledger of a table; none if there is none.
-    pub fn read(path: &Path, table: &Table) -> Result<Option<Ledger>, StudyError> {
+    pub fn read(path: &Path, table: &Table) -> Result<Option<Ledger>, RecordError> {
         let text = match fs::read_to_string(path) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
-            text => text.map_err(|e| StudyError::read(path, e))?,
+            text => text.map_err(RecordError::file("read", path))?,
         };
         let header = header(table);
         let wrong = |line: usize, why: String| {
             let why = format!("{why}; repair it, or remove the file to have it made anew");
-            StudyError::Record { path: path.to_path_buf(), line, why }
+            RecordError::Line { path: path.to_path_buf(), line, why }
         };
         let mut lines = text.lines().enumerate().map(|(i, line)| (i + 1, fields(line)));
         if lines.next().is_none_or(|(_, names)| names.as_ref() != Some(&header)) {
@@ -249,7 +248,7 @@ impl Ledger {
     /// Which of its lines, numbered as in the file, another ledger has no line for.
     pub fn unknown_to(&self, other: &Ledger) -> Vec<usize> {
         let key = |ledger: &Ledger, line: &[String]| -> Vec<String> {
-            let wanted = |name: &str| name == "seed" || crate::paper::KEYS.contains(&name);
+            let wanted = |name: &str| name == "seed" || polystep_record::paper::KEYS.contains(&name);
             ledger.header.iter().zip(line).filter(|(name, _)| wanted(name)).map(|(_, text)| text.clone()).collect()
         };
         let known: Vec<_> = other.lines.iter().map(|line| key(other, line)).collect();

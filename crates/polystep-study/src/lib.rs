@@ -1,9 +1,8 @@
 //! From prediction files and run logs to every number the paper reports about a model, and a page that explains them.
 //!
 //! Nothing here knows how a prediction was made: any model's predictions, ours or not, are scored by the same code. In the
-//! order of the data: [`predictions`] are read and [`score`]d one by one; [`metrics`] adds them up, with their
-//! [`interval`]s, [`calibration`], [`errors`] and [`slices`]; [`columns`] puts them into the paper's columns beside the
-//! [`paper`]'s own numbers; [`compare`] sets runs side by side, [`matrix`] runs and test sets; [`report`] writes the
+//! order of the data: predictions are read and [`score`]d one by one; [`metrics`] adds them up, with their [`calibration`],
+//! [`errors`] and [`slices`]; [`columns`] puts them into the paper's columns beside the paper's own numbers; [`compare`] sets runs side by side, [`matrix`] runs and test sets; [`report`] writes the
 //! page, from [`chart`]s. [`tables`] are the paper's tables as plans of work; [`records`] of finished runs fill their
 //! [`ledger`]s and [`plots`].
 
@@ -14,14 +13,11 @@ pub mod compare;
 pub mod error;
 pub mod errors;
 pub mod evaluate;
-pub mod interval;
 pub mod ledger;
 pub mod matrix;
 pub mod metrics;
 pub mod paired;
-pub mod paper;
 pub mod plots;
-pub mod predictions;
 pub mod ranking;
 pub mod records;
 pub mod recursive;
@@ -33,10 +29,6 @@ pub mod tables;
 
 pub use error::StudyError;
 pub use evaluate::{Inputs, evaluate};
-pub use interval::Proportion;
 pub use matrix::Matrix;
 pub use metrics::{Evaluation, Metrics, Provenance};
-pub use paper::Keys;
-pub use predictions::{Beam, Prediction};
-pub use recursive::{RecursiveRecord, Stop};
-pub use run::RunFolder;
+pub use run::StoredRun;

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::columns::{Cell, cells};
 use crate::metrics::{Evaluation, Metrics};
-use crate::paper::Keys;
+use polystep_record::paper::Keys;
 
 /// What a matrix shows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -215,9 +215,9 @@ pub fn is_lower(cell: &Cell) -> bool {
 mod tests {
     use super::*;
     use crate::errors::Errors;
-    use crate::interval::Proportion;
     use crate::metrics::{Greedy, Right};
     use crate::slices::Slices;
+    use polystep_record::Proportion;
 
     fn evaluation(config: &str, right: u64) -> Evaluation {
         let share = |n| Proportion::new(n, 1000).unwrap();
@@ -285,7 +285,7 @@ mod tests {
         let csv = Matrix::of(&[("a", Some(&small)), ("b, again", Some(&medium))]).unwrap().csv();
         let lines: Vec<&str> = csv.lines().collect();
         let keys = "train_vars,test_vars,train_config,test_config,setting,granularity,notation";
-        assert!(lines[0].starts_with(keys) && include_str!("../../../paper/OODcoeff.csv").starts_with(keys));
+        assert!(lines[0].starts_with(keys) && polystep_record::paper::csv("OODcoeff").unwrap().starts_with(keys));
         let begin = "1,1,small_coeff,medium_coeff,plain,coarse,prefix,a,30.00,30.10,";
         assert!(lines[2].starts_with(begin) && lines[2].ends_with(",69.05"), "{}", lines[2]);
         assert!(lines[3].contains(",prefix,\"b, again\",97.00,"), "{}", lines[3]);

@@ -12,11 +12,11 @@ use serde::{Deserialize, Serialize};
 use crate::calibration::{Answer, Calibration, Sure, THRESHOLD, calibrate};
 use crate::error::StudyError;
 use crate::errors::Errors;
-use crate::interval::Proportion;
-use crate::paper::Keys;
 use crate::recursive::Recursive;
 use crate::score::Outcome;
 use crate::slices::Slices;
+use polystep_record::Proportion;
+use polystep_record::paper::Keys;
 
 /// The document.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]

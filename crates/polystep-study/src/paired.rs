@@ -55,6 +55,8 @@ impl Paired {
 
 #[cfg(test)]
 mod tests {
+    use polystep_record::Proportion;
+
     use super::*;
 
     /// `scipy.stats.binomtest(b, b + c).pvalue`, from reference/sklearn_golden.py.
@@ -80,5 +82,19 @@ mod tests {
         assert_eq!(table, Paired { both: 5, first_only: 1, second_only: 9, neither: 2 });
         assert!((table.p_value() - 22.0 / 1024.0).abs() < 1e-15);
         assert_eq!(Paired::default().p_value(), 1.0);
+    }
+
+    /// `scipy.stats.binomtest(k, n).proportion_ci(0.95, "wilson")`, from reference/sklearn_golden.py.
+    #[test]
+    fn intervals_are_scipys() {
+        let golden: serde_json::Value = serde_json::from_str(include_str!("../tests/golden/sklearn.json")).unwrap();
+        let cases = golden["wilson"].as_array().unwrap();
+        assert!(cases.len() >= 6);
+        for case in cases {
+            let number = |name: &str| case[name].as_f64().unwrap();
+            let found = Proportion::new(case["count"].as_u64().unwrap(), case["of"].as_u64().unwrap()).unwrap();
+            assert!((found.lo - 100.0 * number("lo")).abs() < 1e-10, "{case}");
+            assert!((found.hi - 100.0 * number("hi")).abs() < 1e-10, "{case}");
+        }
     }
 }

@@ -11,9 +11,10 @@ use std::path::{Path, PathBuf};
 
 use crate::error::StudyError;
 use crate::metrics::{Evaluation, Metrics};
-use crate::predictions;
-use crate::run::{LogLine, keys_of_config};
+use crate::run::keys_of_config;
 use crate::tables::TestSet;
+use polystep_record::folder::read_text;
+use polystep_record::{JsonLines, LogLine, RecordError, RunFolder, ValidLine};
 
 /// Bytes of learning curves that are worth keeping.
 const CURVES: usize = 80_000;
@@ -45,22 +46,24 @@ pub struct Milestone {
 impl Record {
     /// Reads the record in a folder; none if the folder has no metrics.json.
     pub fn read(folder: &Path) -> Result<Option<Record>, StudyError> {
-        let Some(text) = text(&folder.join("metrics.json"))? else { return Ok(None) };
-        let damaged = |name: &str, why: String| StudyError::Document { path: folder.join(name), why };
+        let folder = RunFolder::new(folder);
+        let path = folder.metrics();
+        let Some(text) = read_text(&path)? else { return Ok(None) };
         let mut metrics: Metrics = serde_json::from_str(&text)
-            .map_err(|e| damaged("metrics.json", format!("{e}; restore it or remove it")))?;
-        let config = self::text(&folder.join("config.toml"))?
-            .ok_or_else(|| damaged("config.toml", "it is missing beside its metrics.json".into()))?;
+            .map_err(|e| RecordError::document(&path, format!("{e}; restore it or remove it")))?;
+        let path = folder.config();
+        let config =
+            read_text(&path)?.ok_or_else(|| RecordError::document(&path, "it is missing beside its metrics.json"))?;
         let config: toml::Table = toml::from_str(&config).map_err(|e| {
             let at = e.span().map_or(1, |span| config[..span.start].matches('\n').count() + 1);
-            damaged("config.toml", format!("line {at}: {}", e.message()))
+            RecordError::document(&path, format!("line {at}: {}", e.message()))
         })?;
         // Training alone does not write the keys.
         if metrics.keys.config.is_empty() {
             metrics.keys = keys_of_config(&config);
         }
-        let curves = folder.join("metrics.jsonl");
-        let log = log(&curves, &self::text(&curves)?.unwrap_or_default())?;
+        let curves = folder.log();
+        let log = log(&curves, &read_text(&curves)?.unwrap_or_default())?;
         Ok(Some(Record { config, metrics, log }))
     }
 
@@ -72,14 +75,13 @@ impl Record {
         let batch = train.get("batch")?.as_integer()? as f64;
         let seen = self.metrics.run.examples.filter(|seen| *seen as f64 >= examples)? as f64;
         let cosine = train.get("schedule").and_then(toml::Value::as_str) == Some("cosine");
-        let validation = |line: &LogLine| match line {
-            LogLine::Valid { examples: at, full_proof, .. } if *at < examples + batch && examples - at <= apart => {
-                let (raw, midway) = (self.is_raw(), cosine && seen - at > apart);
-                Some(Milestone { examples, full_proof: 100.0 * full_proof, raw, midway })
-            }
-            _ => None,
+        let validation = |line: &ValidLine| {
+            let at = line.examples as f64;
+            let (raw, midway) = (self.is_raw(), cosine && seen - at > apart);
+            let recent = at < examples + batch && examples - at <= apart;
+            recent.then_some(Milestone { examples, full_proof: 100.0 * line.full_proof, raw, midway })
         };
-        self.log.iter().rev().find_map(validation)
+        self.log.iter().rev().filter_map(LogLine::valid).find_map(validation)
     }
 
     /// What the model did on a set.
@@ -97,8 +99,7 @@ impl Record {
 
     /// Whether a calculator's brackets were validated as they stand, before evaluation; older logs do not say so.
     pub fn is_raw(&self) -> bool {
-        let says_so = |line: &LogLine| matches!(line, LogLine::Valid { raw: true, .. });
-        self.metrics.keys.setting == "calculator" || self.log.iter().any(says_so)
+        self.metrics.keys.setting == "calculator" || self.log.iter().filter_map(LogLine::valid).any(|line| line.raw)
     }
 
     /// Adds evaluations that another record of the same run has; of two on one set the one on more proofs stays, then the one
@@ -132,10 +133,10 @@ impl Records {
         let mut records = Records { folder: folder.to_path_buf(), all: BTreeMap::new() };
         let entries = match fs::read_dir(folder) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(records),
-            entries => entries.map_err(|e| StudyError::read(folder, e))?,
+            entries => entries.map_err(RecordError::file("read", folder))?,
         };
         for entry in entries {
-            let entry = entry.map_err(|e| StudyError::read(folder, e))?;
+            let entry = entry.map_err(RecordError::file("read", folder))?;
             if let Some(record) = Record::read(&entry.path())? {
                 records.all.insert(entry.file_name().to_string_lossy().into_owned(), record);
             }
@@ -156,23 +157,20 @@ impl Records {
     /// The record that a run's folder gives, and its files in the order in which they are to be written. Evaluations that
     /// the old record of the same run has are kept.
     pub fn made_of(&self, name: &str, run: &Path) -> Result<(Record, [(PathBuf, String); 3]), StudyError> {
-        let missing = || StudyError::Document {
-            path: run.join("metrics.json"),
-            why: "it is missing: the run is not finished".into(),
-        };
+        let from = RunFolder::new(run);
+        let missing = || RecordError::document(&from.metrics(), "it is missing: the run is not finished");
         let mut record = Record::read(run)?.ok_or_else(missing)?;
         if let Some(old) = self.get(name) {
             record.merge(old);
         }
-        let config = text(&run.join("config.toml"))?.unwrap_or_default();
-        let curves = thinned(&text(&run.join("metrics.jsonl"))?.unwrap_or_default());
-        record.log = log(&run.join("metrics.jsonl"), &curves)?;
+        let config = read_text(&from.config())?.unwrap_or_default();
+        let curves = thinned(&read_text(&from.log())?.unwrap_or_default());
+        record.log = log(&from.log(), &curves)?;
         // An evaluation has a thousand numbers: one line for each would make the file three times as large.
-        let metrics = serde_json::to_string(&record.metrics).map_err(|e| StudyError::write(run, e.into()))?;
+        let metrics = serde_json::to_string(&record.metrics).map_err(|e| RecordError::document(&from.metrics(), e))?;
         // The numbers last: with them the record is there.
-        let files = [("config.toml", config), ("metrics.jsonl", curves), ("metrics.json", metrics + "\n")];
-        let folder = self.folder.join(name);
-        Ok((record, files.map(|(file, text)| (folder.join(file), text))))
+        let to = RunFolder::new(self.folder.join(name));
+        Ok((record, [(to.config(), config), (to.log(), curves), (to.metrics(), metrics + "\n")]))
     }
 
     /// Knows a record from now on.
@@ -181,16 +179,8 @@ impl Records {
     }
 }
 
-fn text(path: &Path) -> Result<Option<String>, StudyError> {
-    match fs::read_to_string(path) {
-        Ok(text) => Ok(Some(text)),
-        Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(None),
-        Err(e) => Err(StudyError::read(path, e)),
-    }
-}
-
-fn log(path: &Path, text: &str) -> Result<Vec<LogLine>, StudyError> {
-    predictions::Records::new(text.as_bytes(), path).collect()
+fn log(path: &Path, text: &str) -> Result<Vec<LogLine>, RecordError> {
+    JsonLines::new(text.as_bytes(), path).collect()
 }
 
 /// Learning curves with as few lines left out as the size asks for: every validation stays, of the other kinds of lines every
@@ -214,9 +204,9 @@ fn thinned(log: &str) -> String {
 mod tests {
     use super::*;
     use crate::errors::Errors;
-    use crate::interval::Proportion;
     use crate::metrics::{BeamScores, Greedy, Provenance, Right};
     use crate::slices::Slices;
+    use polystep_record::Proportion;
 
     fn take(records: &mut Records, name: &str, run: &Path) {
         let (record, files) = records.made_of(name, run).unwrap();

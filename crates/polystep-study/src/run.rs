@@ -1,107 +1,22 @@
-//! A run's folder, as a reader sees it: every part may be missing, and says so.
+//! A run as a reader finds it: every part may be missing, and says so.
 //!
-//! `config.toml`, `metrics.jsonl` (the learning curves), `metrics.json`, and for each test set a folder of predictions,
-//! `predictions/CONFIG-VARS/`, with one file per way of decoding. A part that is there but damaged is treated like one that
-//! is missing, with its sentence: a report should show what it can.
+//! A part that is there but damaged is treated like one that is missing, with its sentence: a report should show what it can.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use polystep_core::{Notation, Setting, Style, Writing};
+use polystep_record::{JsonLines, Keys, LogLine, RecordError, RunFolder};
 use serde::Deserialize;
 
 use crate::error::StudyError;
 use crate::metrics::Metrics;
-use crate::paper::Keys;
-use crate::predictions::Records;
-
-/// Greedy, teacher-forced, every step of the test proofs.
-pub const GREEDY: &str = "greedy.jsonl";
-/// Beam search on the beam set, headline scoring.
-pub const BEAM: &str = "beam.jsonl";
-/// Beam search on the beam set, the classic scoring.
-pub const BEAM_LP1: &str = "beam_lp1.jsonl";
-/// Beam search on validation steps, from which the best threshold is chosen.
-pub const VALID: &str = "valid.jsonl";
-/// Recursive proofs.
-pub const RECURSIVE: &str = "recursive.jsonl";
-
-/// A run's name for people: that of its folder.
-pub fn name_of(run: &Path) -> String {
-    let folder = fs::canonicalize(run).ok().and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
-    folder.unwrap_or_else(|| run.display().to_string())
-}
-
-/// The folder of one test set's predictions. A sub-task's key has a slash (`small_coeff/add`), which a folder cannot.
-pub fn set_folder(run: &Path, config: &str, vars: u32) -> PathBuf {
-    run.join("predictions").join(format!("{}-{vars}", config.replace('/', "-")))
-}
-
-/// A line of `metrics.jsonl`; what is not a learning curve is skipped.
-#[derive(Clone, PartialEq, Debug, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum LogLine {
-    /// A window of training steps.
-    Train {
-        /// Examples seen so far.
-        examples: f64,
-        /// Mean loss over the window.
-        loss: f64,
-        /// Share of training examples with every token right.
-        #[serde(default)]
-        exact: Option<f64>,
-    },
-    /// A validation.
-    Valid {
-        /// Examples seen so far.
-        examples: f64,
-        /// Share of proofs with every step right.
-        full_proof: f64,
-        /// Share of steps that are right.
-        stepwise: f64,
-        /// The same by kind of step.
-        #[serde(default)]
-        by_kind: BTreeMap<String, f64>,
-        /// Whether a calculator's brackets were compared before evaluation.
-        #[serde(default)]
-        raw: bool,
-        /// Mean loss.
-        #[serde(default)]
-        loss: Option<f64>,
-    },
-    /// How the tasks of a curriculum stand.
-    Curriculum {
-        /// Examples seen so far.
-        examples: f64,
-        /// In the order of the graph.
-        tasks: Vec<TaskPoint>,
-    },
-    /// Something newer.
-    #[serde(other)]
-    Other,
-}
-
-/// A task of a curriculum at one moment.
-#[derive(Clone, PartialEq, Debug, Deserialize)]
-pub struct TaskPoint {
-    /// Its name.
-    pub task: String,
-    /// The tasks that are learned directly before it.
-    pub after: Vec<String>,
-    /// Share of its exam that is right.
-    pub accuracy: f64,
-    /// The mastering rate.
-    pub mastering: f64,
-    /// Examples of it that were trained on so far.
-    pub examples: f64,
-}
 
 /// What there is of a run.
 #[derive(Clone, Debug)]
-pub struct RunFolder {
+pub struct StoredRun {
     /// The folder.
-    pub path: PathBuf,
+    pub folder: RunFolder,
     /// Its name, for people.
     pub name: String,
     /// The resolved configuration.
@@ -114,23 +29,18 @@ pub struct RunFolder {
     pub notes: Vec<String>,
 }
 
-impl RunFolder {
+impl StoredRun {
     /// Reads a folder. It is an error only if it holds nothing of a run.
-    pub fn open(path: &Path) -> Result<RunFolder, StudyError> {
-        fs::read_dir(path).map_err(|e| StudyError::read(path, e))?;
-        let mut run = RunFolder {
-            path: path.to_path_buf(),
-            name: name_of(path),
-            config: None,
-            log: Vec::new(),
-            metrics: None,
-            notes: Vec::new(),
-        };
-        run.config = run.part("config.toml", "how the model was trained is not known", |text| {
+    pub fn open(path: &Path) -> Result<StoredRun, StudyError> {
+        fs::read_dir(path).map_err(RecordError::file("read", path))?;
+        let folder = RunFolder::new(path);
+        let mut run =
+            StoredRun { name: folder.name(), folder, config: None, log: Vec::new(), metrics: None, notes: Vec::new() };
+        run.config = run.part(run.folder.config(), "how the model was trained is not known", |text| {
             toml::from_str(text).map_err(|e| e.message().to_owned())
         });
         run.log = run.read_log();
-        run.metrics = run.part("metrics.json", "it has not been evaluated", |text| {
+        run.metrics = run.part(run.folder.metrics(), "it has not been evaluated", |text| {
             serde_json::from_str(text).map_err(|e| e.to_string())
         });
         if run.config.is_none() && run.metrics.is_none() && run.log.is_empty() {
@@ -139,8 +49,9 @@ impl RunFolder {
         Ok(run)
     }
 
-    fn part<T>(&mut self, name: &str, consequence: &str, read: impl FnOnce(&str) -> Result<T, String>) -> Option<T> {
-        let why = match fs::read_to_string(self.path.join(name)) {
+    fn part<T>(&mut self, path: PathBuf, consequence: &str, read: impl FnOnce(&str) -> Result<T, String>) -> Option<T> {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let why = match fs::read_to_string(&path) {
             Ok(text) => match read(&text) {
                 Ok(part) => return Some(part),
                 Err(why) => format!("{name} is damaged ({why})"),
@@ -153,13 +64,13 @@ impl RunFolder {
     }
 
     fn read_log(&mut self) -> Vec<LogLine> {
-        let path = self.path.join("metrics.jsonl");
+        let path = self.folder.log();
         if !path.exists() {
             self.notes.push(format!("In {}, there is no metrics.jsonl: there are no learning curves.", self.name));
             return Vec::new();
         }
         let mut lines = Vec::new();
-        match Records::<LogLine>::open(&path) {
+        match JsonLines::<LogLine>::open(&path) {
             Ok(records) => {
                 for record in records {
                     match record {
@@ -244,11 +155,11 @@ mod tests {
     fn every_part_may_be_missing_and_says_so() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("run-a");
-        assert!(RunFolder::open(&path).unwrap_err().to_string().starts_with("cannot read "));
+        assert!(StoredRun::open(&path).unwrap_err().to_string().starts_with("cannot read "));
         fs::create_dir(&path).unwrap();
-        assert!(RunFolder::open(&path).unwrap_err().to_string().contains("there is no config.toml"));
+        assert!(StoredRun::open(&path).unwrap_err().to_string().contains("there is no config.toml"));
         fs::write(path.join("config.toml"), "[data]\nconfig = \"small_coeff\"\nvars = 2\nsetting = \"calculator\"\nnotation = \"prefix\"\ngranularity = \"fine\"\n").unwrap();
-        let run = RunFolder::open(&path).unwrap();
+        let run = StoredRun::open(&path).unwrap();
         assert_eq!(
             run.notes,
             [
@@ -269,7 +180,7 @@ mod tests {
             let data = format!("config = \"no_backtrack\"\nvars = 1\nsetting = \"{setting}\"\nnotation = \"infix\"");
             let text = format!("[data]\n{data}\ngranularity = \"coarse\"\n[curriculum]\n{curriculum}\n");
             fs::write(folder.path().join("config.toml"), text).unwrap();
-            let run = RunFolder::open(folder.path()).unwrap();
+            let run = StoredRun::open(folder.path()).unwrap();
             (run.keys(), run.writing().setting)
         };
         let (c2, setting) = keys("plain", "name = \"C2\"");
@@ -277,7 +188,7 @@ mod tests {
             (c2.title().as_str(), setting),
             ("1 variable · no_backtrack · curriculum · coarse · infix · C2", Setting::Plain)
         );
-        let printed = crate::paper::lookup(&c2);
+        let printed = polystep_record::paper::lookup(&c2);
         assert!(printed.iter().any(|p| p.column == "full_proof_acc" && p.value == 86.44), "{printed:?}");
         assert_eq!(keys("plain", "tasks = [\"add\"]").0.curriculum, "own");
         let (annotated, setting) = keys("annotated", "name = \"C\"");
@@ -298,9 +209,11 @@ mod tests {
             r#"{"kind":"tr"#
         );
         fs::write(folder.path().join("metrics.jsonl"), log).unwrap();
-        let run = RunFolder::open(folder.path()).unwrap();
+        let run = StoredRun::open(folder.path()).unwrap();
         assert_eq!(run.log.len(), 3);
-        assert_eq!(run.log[0], LogLine::Train { examples: 3200.0, loss: 1.5, exact: Some(0.25) });
+        assert!(
+            matches!(&run.log[0], LogLine::Train(line) if (line.examples, line.loss, line.exact) == (3200, 1.5, Some(0.25)))
+        );
         assert!(run.notes.iter().any(|n| n.contains("metrics.json is damaged")), "{:?}", run.notes);
         assert!(run.notes.iter().any(|n| n.contains("are cut: ") && n.contains("line 4")), "{:?}", run.notes);
     }

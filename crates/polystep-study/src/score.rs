@@ -7,10 +7,9 @@ use polystep_core::arithmetic::kind_name;
 use polystep_core::{Judgement, Setting, StepKind, Verdict, Writing, token};
 
 use crate::calibration;
-use crate::error::StudyError;
 use crate::metrics::ANY;
-use crate::predictions::Prediction;
 use crate::slices::Features;
+use polystep_record::{Prediction, RecordError};
 
 /// How sure the model was.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -86,16 +85,16 @@ fn confidence(prediction: &Prediction) -> Option<Confidence> {
 
 /// Scores a stream of predictions.
 pub fn score_all(
-    predictions: impl IntoIterator<Item = Result<Prediction, StudyError>>,
+    predictions: impl IntoIterator<Item = Result<Prediction, RecordError>>,
     writing: &Writing,
-) -> Result<Vec<Outcome>, StudyError> {
+) -> Result<Vec<Outcome>, RecordError> {
     predictions.into_iter().map(|prediction| Ok(score(&prediction?, writing))).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::predictions::Beam;
+    use polystep_record::Beam;
 
     fn prediction(target: &str, outputs: &[(&str, f64)]) -> Prediction {
         let beam = |(output, logprob): &(&str, f64)| Beam {

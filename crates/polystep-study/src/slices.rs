@@ -6,7 +6,7 @@
 use polystep_core::{Notation, token};
 use serde::{Deserialize, Serialize};
 
-use crate::interval::Proportion;
+use polystep_record::Proportion;
 
 /// What an example is sliced by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

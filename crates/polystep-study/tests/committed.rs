@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use polystep_core::space::KEYS;
+use polystep_record::paper::lookup;
+use polystep_record::{Keys, Proportion};
 use polystep_study::ledger::Ledger;
-use polystep_study::paper::lookup;
 use polystep_study::records::Records;
 use polystep_study::tables::{Experiment, Kind, Recipe, Table, TestSet};
-use polystep_study::{Keys, Proportion};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")

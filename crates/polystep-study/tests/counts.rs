@@ -3,9 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use polystep_record::Proportion;
+use polystep_study::Metrics;
 use polystep_study::errors::KindErrors;
 use polystep_study::metrics::{BeamScores, Greedy};
-use polystep_study::{Metrics, Proportion};
 use serde_json::Value;
 
 fn root() -> PathBuf {

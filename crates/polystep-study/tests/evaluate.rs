@@ -4,7 +4,8 @@ mod fixture;
 
 use fixture::Fake;
 use polystep_core::{StepKind, Writing};
-use polystep_study::{Beam, Evaluation, Inputs, Keys, Metrics, Prediction, Provenance, StudyError, evaluate};
+use polystep_record::{Beam, Keys, Prediction, Proportion};
+use polystep_study::{Evaluation, Inputs, Metrics, Provenance, StudyError, evaluate};
 
 fn prediction(
     proof: &str,
@@ -42,9 +43,10 @@ fn five() -> Vec<Prediction> {
 }
 
 fn scored(list: Vec<Prediction>) -> Result<Evaluation, StudyError> {
-    let stream = |list: Vec<Prediction>| -> Option<Box<dyn Iterator<Item = Result<Prediction, StudyError>>>> {
-        Some(Box::new(list.into_iter().map(Ok)))
-    };
+    let stream =
+        |list: Vec<Prediction>| -> Option<Box<dyn Iterator<Item = Result<Prediction, polystep_record::RecordError>>>> {
+            Some(Box::new(list.into_iter().map(Ok)))
+        };
     let inputs =
         Inputs { greedy: stream(list.clone()), beam: stream(list.clone()), valid: stream(list), ..Inputs::default() };
     evaluate("small_coeff", 1, inputs, &Writing::default())
@@ -69,7 +71,7 @@ fn by_hand() {
     assert_eq!((beam.width, beam.top1.exact.count, beam.any5.exact.count), (2, 2, 3));
     // Margins: 7, 4, 0.5, 8.9 and, with a single beam, +∞. Sure: a0 (right), b1, c0 (wrong).
     let calibration = beam.calibration.unwrap();
-    let counts = |p: Option<polystep_study::Proportion>| p.map(|p| (p.count, p.of)).unwrap();
+    let counts = |p: Option<Proportion>| p.map(|p| (p.count, p.of)).unwrap();
     assert_eq!(counts(calibration.sure.sure_rate), (3, 5));
     assert_eq!(counts(calibration.sure.precision), (1, 3));
     assert_eq!(counts(calibration.sure.recall), (1, 2));

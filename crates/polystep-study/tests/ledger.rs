@@ -7,10 +7,10 @@ use std::path::Path;
 
 use fixture::Fake;
 use polystep_core::Setting;
+use polystep_record::LogLine;
 use polystep_study::columns::cells;
 use polystep_study::ledger::{Ledger, header};
 use polystep_study::records::Records;
-use polystep_study::run::LogLine;
 use polystep_study::tables::{Recipe, Row, Table, View};
 
 /// One variable, small_coeff, coarse, prefix: row 3 of var1coarsefull, rows 1 to 3 of OODcoeff.
@@ -78,7 +78,7 @@ fn a_run_is_also_compared_at_the_papers_count_of_examples() {
     let folder = tempfile::tempdir().unwrap();
     let run = RUN.write(&folder.path().join("small_coeff-1-coarse-prefix"));
     let before = run.log.iter().find_map(|line| match line {
-        LogLine::Valid { examples, full_proof, .. } if *examples == 3_046_400.0 => Some(100.0 * full_proof),
+        LogLine::Valid(line) if line.examples == 3_046_400 => Some(100.0 * line.full_proof),
         _ => None,
     });
     Fake { setting: Setting::Calculator, notation: "infix", config: "large_coeff", also: &[], ..RUN }

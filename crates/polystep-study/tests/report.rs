@@ -9,11 +9,11 @@ use std::path::Path;
 use fixture::Fake;
 use polystep_core::Setting;
 use polystep_study::report;
-use polystep_study::{Metrics, RunFolder};
+use polystep_study::{Metrics, StoredRun};
 use serde_json::Value;
 
 /// The page, with slashes as a browser reads them.
-fn html(runs: &[RunFolder]) -> String {
+fn html(runs: &[StoredRun]) -> String {
     report::html(runs).unwrap().replace("&#x2f;", "/")
 }
 
@@ -42,8 +42,8 @@ fn numbers_are_those_of(page: &str, documents: &[Value]) -> usize {
     shown.len()
 }
 
-fn metrics(run: &RunFolder) -> Value {
-    serde_json::from_str(&fs::read_to_string(run.path.join("metrics.json")).unwrap()).unwrap()
+fn metrics(run: &StoredRun) -> Value {
+    serde_json::from_str(&fs::read_to_string(run.folder.metrics()).unwrap()).unwrap()
 }
 
 fn is_well_formed(page: &str) {
@@ -75,7 +75,7 @@ fn the_numbers_are_those_of_metrics_json() {
     assert!(
         std::panic::catch_unwind(|| numbers_are_those_of(
             &forged,
-            &[metrics(&RunFolder::open(&folder.path().join("a")).unwrap())]
+            &[metrics(&StoredRun::open(&folder.path().join("a")).unwrap())]
         ))
         .is_err()
     );
@@ -172,7 +172,7 @@ fn trained_and_tested_are_a_matrix() {
 }
 
 fn page_of(folder: &Path) -> String {
-    let page = html(&[RunFolder::open(folder).unwrap()]);
+    let page = html(&[StoredRun::open(folder).unwrap()]);
     is_well_formed(&page);
     page
 }
@@ -282,7 +282,7 @@ fn a_curriculum_has_its_section() {
     // Two edges to the next column and one that passes a box; three bands of shares.
     assert_eq!((page.matches("class=\"edge\"").count(), page.matches("<path class=\"band s").count()), (3, 3));
     assert!(!page.contains("NaN"));
-    let markdown = report::markdown(&[RunFolder::open(&path).unwrap()]);
+    let markdown = report::markdown(&[StoredRun::open(&path).unwrap()]);
     assert!(markdown.contains("| mixed | mul3, add | 25.0 | 25.0 | 1000 | 33.3 % |"), "{markdown}");
 }
 

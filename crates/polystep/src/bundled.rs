@@ -7,7 +7,8 @@
 use std::path::{Path, PathBuf};
 
 use polystep_core::{State, Task, fit};
-use polystep_learn::train::RunFolder;
+use polystep_learn::train::TrainingFolder;
+use polystep_record::RunFolder;
 use polystep_study::Metrics;
 
 use crate::failure::{Result, bad_input};
@@ -57,7 +58,7 @@ pub fn folder() -> Option<PathBuf> {
 }
 
 fn holds_models(folder: &Path) -> bool {
-    let ours = |path: PathBuf| ["config.toml", "model.safetensors"].iter().all(|file| path.join(file).is_file());
+    let ours = |path: PathBuf| RunFolder::new(path).has_model();
     std::fs::read_dir(folder).is_ok_and(|mut entries| entries.any(|entry| entry.is_ok_and(|e| ours(e.path()))))
 }
 
@@ -66,7 +67,7 @@ pub fn models(folder: &Path) -> Result<Vec<BundledModel>> {
     let mut folders = Vec::new();
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();
-        if path.join("config.toml").is_file() {
+        if RunFolder::new(&path).is_begun() {
             folders.push(path);
         }
     }
@@ -75,9 +76,9 @@ pub fn models(folder: &Path) -> Result<Vec<BundledModel>> {
 }
 
 fn open(folder: PathBuf) -> Result<BundledModel> {
-    let (_, config) = RunFolder::open(&folder)?;
+    let (_, config) = TrainingFolder::open(&folder)?;
     let tasks = config.tasks().map_err(bad_input)?;
-    let path = folder.join("metrics.json");
+    let path = RunFolder::new(&folder).metrics();
     let damaged = |e: &dyn std::fmt::Display| bad_input(format!("{} cannot be read: {e}", path.display()));
     let text = std::fs::read_to_string(&path).map_err(|e| damaged(&e))?;
     let metrics = serde_json::from_str(&text).map_err(|e| damaged(&e))?;

@@ -2,7 +2,6 @@
 //! compact run folder, as in models/.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -10,11 +9,11 @@ use clap::Args as ClapArgs;
 use polystep_engine::NormOrder;
 use polystep_learn::export::write_folder;
 use polystep_learn::weights::{WeightType, save_weights};
+use polystep_record::{RunFolder, write_whole};
 use polystep_study::columns::{Unit, cells};
-use polystep_study::{Metrics, RunFolder};
+use polystep_study::{Metrics, StoredRun};
 
 use crate::failure::{Result, bad_input};
-use crate::output::Output;
 use crate::say;
 use crate::table::counted;
 use crate::trained_model::TrainedModel;
@@ -49,7 +48,7 @@ pub struct Args {
 /// Exports.
 pub fn run(args: Args) -> Result<()> {
     let trained = TrainedModel::open(&args.run)?;
-    if ["config.json", "config.toml"].iter().any(|name| args.out.join(name).exists()) {
+    if args.out.join("config.json").exists() || RunFolder::new(&args.out).is_begun() {
         return Err(bad_input(format!("{} holds a model already: choose another --out", args.out.display())));
     }
     let card = card(&trained, &args.run, if args.compact { "" } else { HEAD });
@@ -64,20 +63,18 @@ pub fn run(args: Args) -> Result<()> {
 /// What `prove` and `eval` need of a run, and its card. config.toml comes last: with it the folder holds a run.
 fn compact(args: &Args, trained: &TrainedModel, card: &str) -> Result<()> {
     let Args { run, out, .. } = args;
-    let metrics = run.join("metrics.json");
+    let metrics = RunFolder::new(run).metrics();
     if !metrics.is_file() {
         return Err(bad_input(format!("{} has no metrics.json: polystep eval it first", run.display())));
     }
     let damaged = |e| bad_input(format!("{} is damaged: {e}", metrics.display()));
     let document: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&metrics)?).map_err(damaged)?;
     std::fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
-    save_weights(&out.join("model.safetensors"), &trained.layout, &trained.params, WeightType::Bf16)?;
-    for (name, text) in [("metrics.json", format!("{document}\n")), ("README.md", card.to_owned())] {
-        let mut file = Output::create(Some(&out.join(name)))?;
-        file.write_all(text.as_bytes())?;
-        file.finish()?;
-    }
-    polystep_learn::train::RunFolder::create(out, &trained.config)?;
+    let to = RunFolder::new(out);
+    save_weights(&to.model(), &trained.layout, &trained.params, WeightType::Bf16)?;
+    write_whole(&to.metrics(), format!("{document}\n"))?;
+    write_whole(&out.join("README.md"), card)?;
+    polystep_learn::train::TrainingFolder::create(out, &trained.config)?;
     say!("{}: proves with polystep prove EXPR --model {}", out.display(), out.display())
 }
 
@@ -110,7 +107,7 @@ fn card(trained: &TrainedModel, run: &Path, head: &str) -> String {
         model.max_positions,
     );
     card.push_str("\n## Measured\n\n");
-    match RunFolder::open(run).ok().and_then(|r| r.metrics) {
+    match StoredRun::open(run).ok().and_then(|r| r.metrics) {
         Some(metrics) if !metrics.evaluations.is_empty() => measured(&metrics, &mut card),
         _ => card.push_str("Not evaluated: run `polystep eval` on the run before exporting it.\n"),
     }

@@ -16,6 +16,7 @@ use polystep_core::space::SpaceError;
 use polystep_engine::EngineError;
 use polystep_learn::LearnError;
 use polystep_learn::config::ConfigError;
+use polystep_record::RecordError;
 use polystep_study::StudyError;
 
 use crate::printable::{printable, window};
@@ -137,6 +138,23 @@ impl From<io::Error> for Failure {
     }
 }
 
+impl From<RecordError> for Failure {
+    /// What cannot be read or understood is bad input. A disk that is full, or a folder that may not be written, is not.
+    fn from(error: RecordError) -> Self {
+        if error.is_bad_input() { bad_input(error) } else { Failure::Runtime(error.into()) }
+    }
+}
+
+impl From<StudyError> for Failure {
+    fn from(error: StudyError) -> Self {
+        match error {
+            StudyError::Record(error) => error.into(),
+            StudyError::Template(_) => Failure::Runtime(error.into()),
+            error => bad_input(error),
+        }
+    }
+}
+
 impl From<anyhow::Error> for Failure {
     fn from(error: anyhow::Error) -> Self {
         let closed = |e: &(dyn std::error::Error + 'static)| {
@@ -175,16 +193,8 @@ impl From<LearnError> for Failure {
     fn from(error: LearnError) -> Self {
         match error {
             LearnError::Config(_) | LearnError::Folder(_) | LearnError::Mismatch { .. } => bad_input(error),
+            LearnError::Record(RecordError::InUse { .. }) => bad_input(error),
             error => Failure::Runtime(error.into()),
-        }
-    }
-}
-
-impl From<StudyError> for Failure {
-    fn from(error: StudyError) -> Self {
-        match error {
-            StudyError::File { verb: "write", .. } | StudyError::Template(_) => Failure::Runtime(error.into()),
-            error => bad_input(error),
         }
     }
 }

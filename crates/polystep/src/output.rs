@@ -1,13 +1,11 @@
-//! Where a command writes. A file or folder appears under its name only when it is whole: it is written beside its place under
-//! a temporary name, which is renamed at the end and removed on every other way out.
+//! Where a command writes: standard output, or a file or folder that appears under its name only when it is whole.
 
 use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
-use tempfile::{Builder, NamedTempFile, TempDir};
+use polystep_record::{WholeFile, WholeFolder};
 
 use crate::failure::{Result, bad_input};
 
@@ -23,8 +21,8 @@ pub fn cannot_write(place: impl Display, error: io::Error) -> io::Error {
 pub enum Output {
     /// Standard output.
     Stdout(BufWriter<io::Stdout>),
-    /// A file under its temporary name, and the name it will have.
-    File(BufWriter<NamedTempFile>, PathBuf),
+    /// A file that is not finished yet, and the name it will have.
+    File(WholeFile, PathBuf),
 }
 
 impl Output {
@@ -35,10 +33,8 @@ impl Output {
                 if path.is_dir() {
                     return Err(bad_input(format!("{} is a folder: give a file name", path.display())));
                 }
-                let file = temporary(path, 0o666)?
-                    .tempfile_in(folder(path)?)
-                    .with_context(|| format!("cannot write beside {}", path.display()))?;
-                Ok(Output::File(BufWriter::with_capacity(1 << 18, file), path.to_path_buf()))
+                check_name(path)?;
+                Ok(Output::File(WholeFile::create(path)?, path.to_path_buf()))
             }
             _ => Ok(Output::Stdout(BufWriter::with_capacity(1 << 16, io::stdout()))),
         }
@@ -48,13 +44,7 @@ impl Output {
     pub fn finish(self) -> Result<()> {
         match self {
             Output::Stdout(mut out) => Ok(out.flush().map_err(|e| cannot_write(STDOUT, e))?),
-            Output::File(out, path) => {
-                let cannot = |e| cannot_write(path.display(), e);
-                let file = out.into_inner().map_err(|e| cannot(e.into_error()))?;
-                file.as_file().sync_all().map_err(cannot)?;
-                file.persist(&path).with_context(|| format!("cannot write {}", path.display()))?;
-                Ok(())
-            }
+            Output::File(out, _) => Ok(out.finish()?),
         }
     }
 }
@@ -76,10 +66,7 @@ impl Write for Output {
 }
 
 /// A folder that appears when it is finished.
-pub struct OutputFolder {
-    temporary: TempDir,
-    path: PathBuf,
-}
+pub struct OutputFolder(WholeFolder);
 
 impl OutputFolder {
     /// A folder that will be called `path`, which must not hold anything yet.
@@ -91,53 +78,37 @@ impl OutputFolder {
                 path.display()
             )));
         }
-        let temporary = temporary(path, 0o777)?
-            .tempdir_in(folder(path)?)
-            .with_context(|| format!("cannot write beside {}", path.display()))?;
-        Ok(OutputFolder { temporary, path: path.to_path_buf() })
+        check_name(path)?;
+        Ok(OutputFolder(WholeFolder::create(path)?))
     }
 
     /// The name that it will have.
     pub fn name(&self) -> std::path::Display<'_> {
-        self.path.display()
+        self.0.path().display()
     }
 
     /// A new file inside, folders on the way included.
     pub fn file(&self, name: &str) -> Result<File> {
-        let path = self.temporary.path().join(name);
-        if let Some(parent) = path.parent() {
-            std::fs::create_dir_all(parent)?;
-        }
-        Ok(File::create(path)?)
+        Ok(self.0.file(name)?)
     }
 
     /// Gives the folder its name. Without this call nothing stays behind.
     pub fn finish(self) -> Result<()> {
-        // An empty folder of that name is replaced; anything else was refused at the beginning.
-        std::fs::rename(self.temporary.path(), &self.path)
-            .with_context(|| format!("cannot write {}", self.path.display()))?;
-        let _ = self.temporary.keep();
-        Ok(())
+        Ok(self.0.finish()?)
     }
 }
 
-fn folder(path: &Path) -> Result<&Path> {
-    let parent = match path.parent() {
-        Some(parent) if parent != Path::new("") => parent,
-        _ => Path::new("."),
-    };
-    if parent.is_dir() { Ok(parent) } else { Err(bad_input(format!("there is no folder {}", parent.display()))) }
-}
-
-/// A temporary name beside `path`; of `mode` the user's umask takes its part, as for any other new file.
-fn temporary(path: &Path, mode: u32) -> Result<Builder<'static, 'static>> {
+/// Whether `path` can be a new name: it ends in one, and its folder is there.
+fn check_name(path: &Path) -> Result<()> {
     if path.file_name().is_none() {
         return Err(bad_input(format!("{} is not a file name", path.display())));
     }
-    let mut builder = Builder::new();
-    builder.prefix(".polystep-").suffix(".tmp");
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(mode));
-    Ok(builder)
+    match path.parent() {
+        Some(parent) if parent != Path::new("") && !parent.is_dir() => {
+            Err(bad_input(format!("there is no folder {}", parent.display())))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Writes one line to standard error; a closed one must not end the work.

@@ -11,7 +11,7 @@ pub struct SizeEstimate {
 
 /// Table "colide": the size of a problem space; none for a space that the paper does not have.
 pub fn size_estimate(config: &str, vars: usize) -> Option<SizeEstimate> {
-    let table = include_str!("../../../paper/colide.csv");
+    let table = polystep_record::paper::csv("colide")?;
     let vars = vars.to_string();
     let row = table.lines().map(|line| line.split(',').collect::<Vec<_>>()).find(|r| r[0] == vars && r[1] == config)?;
     Some(SizeEstimate { equations: row[2].parse().ok()?, endpoints: row[3].parse().ok()? })

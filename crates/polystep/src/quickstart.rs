@@ -9,7 +9,8 @@ use anyhow::Context;
 use clap::Args as ClapArgs;
 use polystep_core::{Purpose, Sampler, Space, StepKind, Task, Verdict};
 use polystep_learn::config::RunConfig;
-use polystep_learn::train::{RunFolder, RunSetup, SessionEnd, Trainer};
+use polystep_learn::train::{RunSetup, SessionEnd, Trainer, TrainingFolder};
+use polystep_record::{ProofRecord, RunFolder, SetFolder};
 use polystep_study::report;
 
 use crate::args::{ThreadArgs, positive_minutes};
@@ -86,7 +87,7 @@ pub fn run(args: Args) -> Result<()> {
     say!("2. Check {PROOFS} proofs; then one with a wrong number in it (polystep check)\n")?;
     let mut steps = 0;
     for index in 0..PROOFS {
-        let findings = inspect::proof(&sampler.record(index));
+        let findings = inspect::proof(&ProofRecord::of(&mut sampler, index));
         let wrong = findings.steps.iter().find(|f| f.verdict != Verdict::Exact);
         if let Some(sentence) = wrong.map(|f| f.sentence.clone()).or(findings.broken) {
             return Err(bad_input(format!("proof {index} of seed {} is wrong: {sentence}", args.seed)));
@@ -106,9 +107,8 @@ pub fn run(args: Args) -> Result<()> {
     say!("\n4. Test it on {TESTED} proofs that it has never met (polystep eval)\n")?;
     let options = Options { on: Vec::new(), device: Device::Cpu, beam: Some(5), proofs: Some(TESTED), threads };
     let metrics = eval::evaluate_run(out, &options)?;
-    let run = polystep_study::RunFolder::open(out).map_err(bad_input)?;
-    let page = out.join("report.html");
-    report::write(&[run], &page).map_err(bad_input)?;
+    let page = RunFolder::new(out).report();
+    report::write(&[polystep_study::StoredRun::open(out)?], &page)?;
     for evaluation in &metrics.evaluations {
         eval::print(&metrics, evaluation, eval::is_measured)?;
     }
@@ -129,7 +129,7 @@ fn test_boxed(out: &Path, args: &Args, threads: usize) -> Result<()> {
         return say!("no model in {} has learned {BOXED} in coarse infix steps", folder.display());
     };
     let trained = TrainedModel::open(&model.folder)?;
-    let place = out.join("boxed");
+    let place = SetFolder::new(out.join("boxed"));
     let metrics = eval::evaluate_fresh(&trained, &plain, (args.seed, TESTED as u64), &place, threads)?;
     for evaluation in &metrics.evaluations {
         eval::print(&metrics, evaluation, eval::is_measured)?;
@@ -139,7 +139,7 @@ fn test_boxed(out: &Path, args: &Args, threads: usize) -> Result<()> {
 
 /// The folder, without an earlier quickstart; any other run in it is refused.
 fn emptied(out: &Path) -> Result<&Path> {
-    let marker = out.join("config.toml");
+    let marker = RunFolder::new(out).config();
     if marker.exists() {
         let text = std::fs::read_to_string(&marker).with_context(|| format!("cannot read {}", marker.display()))?;
         if !is_quickstart(&text) {
@@ -167,7 +167,7 @@ fn train(out: &Path, args: &Args, threads: usize) -> Result<()> {
     let config = RunConfig::from_toml(RUN, &overrides).map_err(bad_input)?;
     let setup = RunSetup::new(config)?;
     let mut executor = Device::Cpu.executor(setup.programs(), setup.limits, threads)?;
-    let folder = RunFolder::create(out, &setup.config)?;
+    let folder = TrainingFolder::create(out, &setup.config)?;
     let mut display = Display::new();
     let data = data_threads(Device::Cpu, threads);
     let trainer = Trainer::new(&setup, &folder, executor.as_mut(), &mut display, data)?;
@@ -189,7 +189,7 @@ fn telling(sampler: &mut Sampler) -> u64 {
 
 /// What the checker says when the last step of a proof comes to a wrong number.
 fn spoiled(sampler: &mut Sampler, index: u64) -> String {
-    let mut record = sampler.record(index);
+    let mut record = ProofRecord::of(sampler, index);
     let Some(last) = record.steps.last_mut() else {
         return String::new();
     };

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
-use polystep_study::{RunFolder, report};
+use polystep_record::RunFolder;
+use polystep_study::{StoredRun, report};
 
-use crate::failure::{Result, bad_input};
+use crate::failure::Result;
 use crate::{output, say};
 
 const EXAMPLES: &str = "\
@@ -32,14 +33,14 @@ pub struct Args {
 pub fn run(args: Args) -> Result<()> {
     let out = match (&args.out, &args.runs[..]) {
         (Some(out), _) => out.clone(),
-        (None, [run]) => run.join("report.html"),
-        (None, _) => PathBuf::from("report.html"),
+        (None, [run]) => RunFolder::new(run).report(),
+        (None, _) => RunFolder::new("").report(),
     };
-    let runs = args.runs.iter().map(|run| RunFolder::open(run).map_err(bad_input)).collect::<Result<Vec<_>>>()?;
+    let runs = args.runs.iter().map(|run| StoredRun::open(run)).collect::<std::result::Result<Vec<_>, _>>()?;
     for note in runs.iter().flat_map(|run| &run.notes) {
         output::note(format_args!("note: {note}"));
     }
-    let files = report::write(&runs, &out).map_err(bad_input)?;
+    let files = report::write(&runs, &out)?;
     for file in files {
         say!("{}", file.display())?;
     }

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use clap::Args as ClapArgs;
 use polystep_core::{Granularity, Notation, Setting};
 use polystep_learn::config::RunConfig;
-use polystep_learn::train::{RunFolder, RunSetup, SessionEnd, Share, TestReport, Trainer};
+use polystep_learn::train::{RunSetup, SessionEnd, Trainer, TrainingFolder};
+use polystep_record::{Proportion, RunFolder, TrainingReport};
 
 use crate::args::{ThreadArgs, positive_minutes};
 use crate::device::{Device, data_threads};
@@ -114,7 +115,7 @@ pub fn run(args: Args) -> Result<()> {
     let mut executor = device.executor(setup.programs(), setup.limits, threads)?;
     // The folder appears only when everything that can be refused has been.
     let folder = match folder {
-        Folder::New(path) => RunFolder::create(&path, &setup.config)?,
+        Folder::New(path) => TrainingFolder::create(&path, &setup.config)?,
         Folder::Old(folder) => {
             folder.write_config(&setup.config)?;
             folder
@@ -138,8 +139,8 @@ pub fn run(args: Args) -> Result<()> {
     }
 }
 
-fn print(report: &TestReport) -> Result<()> {
-    let percent = |s: &Share| format!("{:.1} % ({:.1} to {:.1})", 100.0 * s.share, 100.0 * s.lo, 100.0 * s.hi);
+fn print(report: &TrainingReport) -> Result<()> {
+    let percent = |p: &Proportion| format!("{:.1} % ({:.1} to {:.1})", 100.0 * p.share(), p.lo, p.hi);
     say!("finished: {}", report.ended)?;
     if let Some(test) = &report.test {
         if test.raw {
@@ -170,7 +171,7 @@ fn budget(config: &RunConfig) -> String {
 
 enum Folder {
     New(PathBuf),
-    Old(RunFolder),
+    Old(TrainingFolder),
 }
 
 impl Args {
@@ -223,7 +224,7 @@ impl Args {
         if out.is_file() {
             return Err(bad_input(format!("{} is a file: --out names a folder", out.display())));
         }
-        if out.join("config.toml").exists() {
+        if RunFolder::new(&out).is_begun() {
             let sentence = format!("{} holds a run already: choose another --out, or --resume it", out.display());
             return Err(bad_input(sentence));
         }
@@ -236,10 +237,10 @@ impl Args {
             return Err(bad_input("--resume takes its configuration from the run's folder: leave out the TOML"));
         }
         let path = self.out.as_deref().unwrap_or(Path::new("."));
-        let (folder, _) = RunFolder::resume(path)?;
+        let (folder, _) = TrainingFolder::resume(path)?;
         folder.check_unfinished()?;
-        let name = folder.config_path().display().to_string();
-        let text = read(&folder.config_path())?;
+        let name = folder.config().display().to_string();
+        let text = read(&folder.config())?;
         let read = |set: &[_]| parse(&name, &text, set);
         let (mut set, fixed): (Vec<_>, Vec<_>) =
             overrides.iter().cloned().partition(|(key, _)| RESUMABLE.contains(&key.as_str()));

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use polystep_learn::log::Progress;
-use polystep_learn::log::{CurriculumLine, Event, Observer, TaskLine, ValidLine};
+use polystep_learn::log::{Event, Observer};
+use polystep_record::{CurriculumLine, TaskLine, ValidLine};
 
 use crate::device::peak;
 
@@ -95,7 +96,7 @@ fn validation(v: &ValidLine) -> String {
         100.0 * v.full_proof,
         100.0 * v.stepwise,
         kinds.join(", "),
-        v.loss,
+        v.loss.unwrap_or(f64::NAN),
         if v.best { ", best so far" } else { "" },
         v.examples,
         v.seconds,
@@ -151,7 +152,7 @@ mod tests {
             stepwise: 0.4975,
             by_kind,
             raw: false,
-            loss: 0.81,
+            loss: Some(0.81),
             best: true,
             seconds: 12.4,
         };

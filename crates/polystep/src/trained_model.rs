@@ -7,7 +7,7 @@ use polystep_engine::EngineError;
 use polystep_learn::config::RunConfig;
 use polystep_learn::decode::EngineStepper;
 use polystep_learn::model::{ModelConfig, ParamLayout};
-use polystep_learn::train::RunFolder;
+use polystep_learn::train::TrainingFolder;
 use polystep_learn::weights::load_weights;
 
 use crate::device::Device;
@@ -48,7 +48,7 @@ pub struct TrainedModel {
 impl TrainedModel {
     /// Reads config.toml and model.safetensors of a run's folder.
     pub fn open(run: &Path) -> failure::Result<TrainedModel> {
-        let (folder, config) = RunFolder::open(run)?;
+        let (folder, config) = TrainingFolder::open(run)?;
         if !folder.model().exists() {
             let run = run.display();
             let sentence = format!(

@@ -1,6 +1,7 @@
 //! The sample that the independent oracle has verified (reference/README.md): the same proofs, made again, text for text.
 
-use polystep_core::{Guard, ProofRecord, Purpose, Sampler, Setting, Space, Task};
+use polystep_core::{Guard, Purpose, Sampler, Setting, Space, Task};
+use polystep_record::ProofRecord;
 use std::collections::BTreeSet;
 
 const SAMPLE: &str = include_str!("../../../reference/oracle_sample.jsonl");
@@ -13,7 +14,7 @@ fn what_the_oracle_verified_is_what_we_generate() {
         let space = Space::named(&verified.config).unwrap();
         let task = Task { space, vars: verified.vars, writing: verified.writing() };
         let mut sampler = Sampler::new(&task, verified.seed, Purpose::Train).unwrap();
-        let record = sampler.guarded_record(verified.index, &guard).unwrap();
+        let record = ProofRecord::guarded(&mut sampler, verified.index, &guard).unwrap();
         assert_eq!(serde_json::to_string(&record).unwrap(), line);
     }
 }

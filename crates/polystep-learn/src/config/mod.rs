@@ -9,7 +9,8 @@ mod tables;
 
 pub use crate::curriculum::CurriculumTable;
 pub use crate::error::ConfigError;
-pub use tables::{ActivationName, DataTable, ModelTable, NormName, Precision, Recipe, Schedule, Select, TrainTable};
+pub use polystep_record::Recipe;
+pub use tables::{ActivationName, DataTable, ModelTable, NormName, Precision, Schedule, Select, TrainTable};
 
 use std::borrow::Cow;
 

@@ -5,21 +5,12 @@
 
 use polystep_core::{Granularity, Notation, Setting, TermOrder};
 
-use super::tables::{ActivationName, DataTable, ModelTable, NormName, Precision, Recipe, Schedule, Select, TrainTable};
+use polystep_record::Recipe;
+use polystep_record::paper::{Keys, lookup};
+
+use super::tables::{ActivationName, DataTable, ModelTable, NormName, Precision, Schedule, Select, TrainTable};
 use crate::curriculum::CurriculumTable;
 use crate::model::{ModelConfig, Size};
-
-/// The paper's tables whose `train_examples` are budgets.
-const PAPER: [&str; 8] = [
-    include_str!("../../../../paper/var1coarsefull.csv"),
-    include_str!("../../../../paper/var2coarse.csv"),
-    include_str!("../../../../paper/results2varfine.csv"),
-    include_str!("../../../../paper/annotate1var.csv"),
-    include_str!("../../../../paper/annotate2var.csv"),
-    include_str!("../../../../paper/var1combo.csv"),
-    include_str!("../../../../paper/var1coarse.csv"),
-    include_str!("../../../../paper/curriculum-var1coarse.csv"),
-];
 
 /// What the arithmetic probe sees under both recipes: the paper's number (paper/arithmetic.csv).
 const PROBE: u64 = 2_000_000;
@@ -142,32 +133,23 @@ fn paper_examples(data: &DataTable, curriculum: Option<&CurriculumTable>) -> Opt
     if !data.also.is_empty() {
         return None;
     }
-    let endpoint = data.setting == Setting::Endpoint;
     let (setting, column) = match (data.setting, curriculum) {
         (Setting::Arithmetic, _) => return Some(PROBE),
-        (Setting::Endpoint, _) => ("plain", "endpoint_train_examples"),
+        (Setting::Endpoint, _) => ("endpoint", "endpoint_train_examples"),
         (Setting::Plain, Some(_)) => ("curriculum", "train_examples"),
         (setting, _) => (setting.name(), "train_examples"),
     };
-    // A graph of one's own has no name, and no row.
-    let curriculum = curriculum.map_or(Some(""), |c| c.name.as_deref())?;
-    let (vars, granularity, notation) =
-        (data.vars.to_string(), data.granularity.to_string(), data.notation.to_string());
-    PAPER.iter().find_map(|table| {
-        let mut lines = table.lines().map(|l| l.split(',').collect::<Vec<_>>());
-        let head = lines.next()?;
-        lines.find_map(|row| {
-            let cell = |name: &str| head.iter().position(|h| *h == name).and_then(|i| row.get(i)).copied();
-            let same = |name, value: &str| cell(name) == Some(value);
-            let found = same("vars", &vars)
-                && same("config", &data.config)
-                && same("setting", setting)
-                && same("notation", &notation)
-                && same("curriculum", curriculum)
-                && (endpoint || same("granularity", &granularity));
-            found.then(|| cell(column)?.parse().ok()).flatten()
-        })
-    })
+    let keys = Keys {
+        vars: data.vars as u32,
+        config: data.config.clone(),
+        setting: setting.to_owned(),
+        granularity: data.granularity.to_string(),
+        notation: data.notation.to_string(),
+        // A graph of one's own has no name, and no row.
+        curriculum: curriculum.map_or(Some(""), |c| c.name.as_deref())?.to_owned(),
+        also: Vec::new(),
+    };
+    lookup(&keys).into_iter().find(|printed| printed.column == column)?.text.parse().ok()
 }
 
 #[cfg(test)]

@@ -2,9 +2,8 @@
 //!
 //! Fractions are f64 here, though the engine computes in f32: a TOML must show `0.02`, not `0.019999999552965164`.
 
-use std::fmt;
-
 use polystep_core::{Granularity, Notation, Setting, TermOrder};
+use polystep_record::Recipe;
 use serde::{Deserialize, Serialize};
 
 use crate::model::Size;
@@ -112,25 +111,6 @@ pub struct TrainTable {
     pub checkpoint_minutes: f64,
     /// Steps between two checkpoints, beside those by time; 0 for none.
     pub checkpoint_steps: u64,
-}
-
-/// A set of defaults.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Recipe {
-    /// The paper's own.
-    Paper,
-    /// Ours.
-    Fast,
-}
-
-impl fmt::Display for Recipe {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Recipe::Paper => "paper",
-            Recipe::Fast => "fast",
-        })
-    }
 }
 
 /// What follows the warm-up.

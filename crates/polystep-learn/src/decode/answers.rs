@@ -5,18 +5,18 @@ use super::{
 };
 use crate::feed::Questions;
 use polystep_core::Setting;
-use polystep_core::record::{Beam, PredictionRecord};
 use polystep_engine::EngineError;
+use polystep_record::{Beam, Prediction};
 
 fn sources(questions: &Questions) -> Vec<&[u8]> {
     (0..questions.len()).map(|i| questions.examples().src(i)).collect()
 }
 
-fn record(questions: &Questions, i: usize, answers: &[Hypothesis]) -> PredictionRecord {
+fn record(questions: &Questions, i: usize, answers: &[Hypothesis]) -> Prediction {
     let examples = questions.examples();
     let text = |tokens: &[u8]| questions.task().writing.text(tokens);
-    let beam = |h: &Hypothesis| Beam { output: text(&h.tokens), logprob: f64::from(h.logprob) };
-    PredictionRecord {
+    let beam = |h: &Hypothesis| Beam::finished(text(&h.tokens), f64::from(h.logprob));
+    Prediction {
         proof: questions.id(i),
         step: usize::from(examples.spans[i].step),
         kind: examples.kind(i),
@@ -32,7 +32,7 @@ pub fn greedy_answers(
     questions: &Questions,
     stepper: &mut dyn Stepper,
     cache: &mut AnswerCache,
-) -> Result<Vec<PredictionRecord>, EngineError> {
+) -> Result<Vec<Prediction>, EngineError> {
     let answers = cache.greedy(stepper, &sources(questions))?;
     Ok(answers.iter().enumerate().map(|(i, a)| record(questions, i, std::slice::from_ref(a))).collect())
 }
@@ -42,7 +42,7 @@ pub fn beam_answers(
     questions: &Questions,
     stepper: &mut dyn Stepper,
     options: BeamOptions,
-) -> Result<(Vec<PredictionRecord>, Vec<PredictionRecord>), EngineError> {
+) -> Result<(Vec<Prediction>, Vec<Prediction>), EngineError> {
     let results = beam_search(stepper, &sources(questions), options)?;
     let records = |pick: fn(&BeamResult) -> &[Hypothesis]| {
         results.iter().enumerate().map(|(i, r)| record(questions, i, pick(r))).collect()

@@ -14,7 +14,7 @@ pub use answers::{Recursion, beam_answers, greedy_answers, recursive_answers};
 pub use beam::{BeamOptions, BeamResult, beam_search};
 pub use engine::EngineStepper;
 pub use greedy::{AnswerCache, greedy};
-pub use recursive::{RecursiveProof, Start, Stopped, recursive_proofs};
+pub use recursive::{RecursiveProof, Start, recursive_proofs};
 
 use polystep_engine::EngineError;
 

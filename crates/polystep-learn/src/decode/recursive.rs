@@ -7,20 +7,7 @@
 use super::{AnswerCache, Stepper};
 use polystep_core::{Setting, Task, token};
 use polystep_engine::EngineError;
-
-/// Why a recursive proof stopped.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Stopped {
-    /// At a bare polynomial (annotated: END).
-    End,
-    /// At an output that cannot be read.
-    Malformed,
-    /// At a state seen before.
-    Loop,
-    /// At the limit of steps.
-    #[default]
-    Limit,
-}
+use polystep_record::Stop;
 
 /// A proof that a model wrote alone.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -32,7 +19,7 @@ pub struct RecursiveProof {
     /// The log-probability of each step.
     pub logprobs: Vec<f32>,
     /// Why it stopped.
-    pub stop: Stopped,
+    pub stop: Stop,
 }
 
 /// What one output means for the proof.
@@ -70,18 +57,18 @@ pub fn recursive_proofs(
             proof.logprobs.push(output.logprob);
             proof.outputs.push(output.tokens.clone());
             let (state, stop) = match read(output.tokens, output.finished, task) {
-                Reading::End(state) => (state, Some(Stopped::End)),
-                Reading::Malformed(state) => (state, Some(Stopped::Malformed)),
+                Reading::End(state) => (state, Some(Stop::End)),
+                Reading::Malformed(state) => (state, Some(Stop::Malformed)),
                 Reading::Next(state) => {
                     let seen = state == start.input || proof.states.contains(&state);
-                    (state, seen.then_some(Stopped::Loop))
+                    (state, seen.then_some(Stop::Loop))
                 }
             };
             proof.states.push(state);
             match stop {
                 Some(stop) => proof.stop = stop,
                 None if proof.states.len() < 2 * start.steps + 4 => next.push(i),
-                None => proof.stop = Stopped::Limit,
+                None => proof.stop = Stop::Limit,
             }
         }
         walking = next;
@@ -144,7 +131,7 @@ mod tests {
         }
     }
 
-    fn walk(setting: Setting, table: &[(&str, &str)], start: &str, steps: usize) -> (Vec<String>, Stopped) {
+    fn walk(setting: Setting, table: &[(&str, &str)], start: &str, steps: usize) -> (Vec<String>, Stop) {
         let proof = proof(setting, table, start, steps);
         (proof.states.iter().map(|s| token::decode(s, Notation::Infix)).collect(), proof.stop)
     }
@@ -164,24 +151,24 @@ mod tests {
     fn a_proof_ends_at_a_bare_polynomial() {
         let table = [("(x1)*(2)+(3)", "(2*x1)+(3)"), ("(2*x1)+(3)", "2*x1+3")];
         let (states, stop) = walk(Setting::Plain, &table, "(x1)*(2)+(3)", 2);
-        assert_eq!((states, stop), (vec!["(2*x1)+(3)".into(), "2*x1+3".into()], Stopped::End));
+        assert_eq!((states, stop), (vec!["(2*x1)+(3)".into(), "2*x1+3".into()], Stop::End));
     }
 
     #[test]
     fn a_loop_and_nonsense_are_noticed() {
         let table = [("(x1)*(2)+(3)", "(2*x1)+(3)"), ("(2*x1)+(3)", "(x1)*(2)+(3)")];
-        assert_eq!(walk(Setting::Plain, &table, "(x1)*(2)+(3)", 2).1, Stopped::Loop);
+        assert_eq!(walk(Setting::Plain, &table, "(x1)*(2)+(3)", 2).1, Stop::Loop);
         let table = [("(x1)*(2)+(3)", "(2*x1)+(3")];
-        assert_eq!(walk(Setting::Plain, &table, "(x1)*(2)+(3)", 2).1, Stopped::Malformed);
+        assert_eq!(walk(Setting::Plain, &table, "(x1)*(2)+(3)", 2).1, Stop::Malformed);
     }
 
     #[test]
     fn the_calculator_works_in_the_loop() {
         let table = [("(3*x1)*(4)+(3)", "([3*4]*x1)+(3)"), ("(12*x1)+(3)", "12*x1+3")];
         let (states, stop) = walk(Setting::Calculator, &table, "(3*x1)*(4)+(3)", 2);
-        assert_eq!((states, stop), (vec!["(12*x1)+(3)".into(), "12*x1+3".into()], Stopped::End));
+        assert_eq!((states, stop), (vec!["(12*x1)+(3)".into(), "12*x1+3".into()], Stop::End));
         let outputs = proof(Setting::Calculator, &table, "(3*x1)*(4)+(3)", 2).outputs;
         assert_eq!(outputs, table.map(|(_, written)| encode(written).unwrap()));
-        assert_eq!(walk(Setting::Plain, &table, "(3*x1)*(4)+(3)", 2).1, Stopped::Malformed);
+        assert_eq!(walk(Setting::Plain, &table, "(3*x1)*(4)+(3)", 2).1, Stop::Malformed);
     }
 }

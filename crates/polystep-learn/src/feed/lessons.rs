@@ -10,8 +10,7 @@ use super::{
     Block, BlockQueue, Counts, Course, EvalSet, EvalStep, Feed, Position, Proofs, Syllabus, fits, push_example,
 };
 use crate::LearnError;
-use crate::log::TaskLine;
-use crate::train::Scores;
+use polystep_record::{Scores, TaskLine};
 
 /// Proofs in a block of lessons. Part of what a seed means, like the next: never to be changed.
 const LESSON_PROOFS: u64 = 4096;
@@ -137,7 +136,7 @@ impl Feed for Lessons {
     fn graded(&mut self, step: u64, scores: &Scores) -> Vec<TaskLine> {
         let names = self.syllabus.graph().names();
         let accuracies: Vec<f64> =
-            names.iter().map(|task| scores.by_kind.get(task).map_or(0.0, |share| share.share)).collect();
+            names.iter().map(|task| scores.by_kind.get(task).map_or(0.0, |share| share.share())).collect();
         self.syllabus.graded(&mut self.course, step, &accuracies);
         self.order = self.syllabus.order(&self.course);
         let (rates, attention) = (self.course.mastering.rates(), self.syllabus.attention(&self.course));
@@ -194,7 +193,7 @@ mod tests {
 
     use super::*;
     use crate::curriculum::{CurriculumTable, Graph};
-    use crate::train::Share;
+    use polystep_record::Proportion;
 
     const LIMITS: Limits = Limits { sequences: 8, src_tokens: 3000, tgt_tokens: 3000 };
 
@@ -219,7 +218,7 @@ mod tests {
 
     /// A pupil that knows more of every task from round to round.
     fn scores(round: u64) -> Scores {
-        let share = |right: u64| Share::new(right.min(100), 100);
+        let share = |right: u64| Proportion::counted(right.min(100), 100);
         let by_kind = [("add", 9), ("mul2", 4), ("mul3", 3), ("mixed", 1)];
         Scores {
             full_proof: share(0),

@@ -32,8 +32,7 @@ use std::sync::atomic::AtomicBool;
 use polystep_engine::Batch;
 
 use crate::LearnError;
-use crate::log::TaskLine;
-use crate::train::Scores;
+use polystep_record::{Scores, TaskLine};
 
 /// Makes blocks, in a thread of its own.
 pub trait Generator: Send {

@@ -4,9 +4,9 @@
 //! Validation and the test of a run take the same steps of all tasks together, as an [`EvalSet`].
 
 use polystep_core::arithmetic::kind_name;
-use polystep_core::record::proof_id;
 use polystep_core::sets::{FixedSet, SEED};
 use polystep_core::{Examples, Purpose, Sampler, SpaceError, Task};
+use polystep_record::proof_id;
 
 /// The steps of a fixed set under a task.
 pub struct Questions {

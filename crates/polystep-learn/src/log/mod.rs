@@ -1,15 +1,17 @@
-//! What a run tells: `metrics.jsonl`, TensorBoard event files, and events for whoever draws the progress.
+//! What a run tells while it trains: lines of `metrics.jsonl`, TensorBoard event files, and events for whoever shows the
+//! progress.
 
-mod metrics;
 mod tensorboard;
 
-pub use metrics::{CurriculumLine, Line, MetricsFile, TaskLine, TrainLine, ValidLine, read_metrics};
 pub use tensorboard::EventFile;
 
 use std::path::Path;
 
+use polystep_record::{
+    CurriculumLine, LogFile, LogLine, RecordError, RunFolder, TaskLine, TrainLine, TrainingReport, ValidLine,
+};
+
 use crate::LearnError;
-use crate::train::TestReport;
 
 /// Something that happened in a run.
 #[derive(Clone, Debug)]
@@ -39,7 +41,7 @@ pub enum Event<'a> {
         path: &'a Path,
     },
     /// The run has come to its end.
-    Finished(&'a TestReport),
+    Finished(&'a TrainingReport),
 }
 
 /// A moment of a run, about once a second.
@@ -90,7 +92,7 @@ impl<F: FnMut(&Event<'_>)> Observer for F {
 
 /// The two files that every run writes.
 pub(crate) struct Logs {
-    metrics: MetricsFile,
+    metrics: LogFile,
     events: EventFile,
     folder: std::path::PathBuf,
 }
@@ -98,31 +100,35 @@ pub(crate) struct Logs {
 impl Logs {
     /// Opens both in a run's folder, to continue after `step`.
     pub fn open(folder: &Path, step: u64) -> Result<Self, LearnError> {
-        let metrics = MetricsFile::open(&folder.join("metrics.jsonl"), step)?;
+        let metrics = LogFile::open(&RunFolder::new(folder).log(), step)?;
         Ok(Logs { metrics, events: EventFile::create(folder, step)?, folder: folder.to_path_buf() })
     }
 
     /// Writes a line to both.
-    pub fn write(&mut self, line: &Line) -> Result<(), LearnError> {
-        let failed = |e| LearnError::file("cannot write the logs in", &self.folder, e);
+    pub fn write(&mut self, line: &LogLine) -> Result<(), LearnError> {
+        let failed = |e| RecordError::file("write the logs in", &self.folder)(e).into();
         self.metrics.write(line).map_err(failed)?;
         match line {
-            Line::Train(l) => self.events.scalars(
+            LogLine::Train(l) => self.events.scalars(
                 l.step,
                 &[
                     ("train/loss", l.loss),
                     ("train/grad_norm", l.grad_norm),
-                    ("train/exact", l.exact),
+                    ("train/exact", l.exact.unwrap_or_default()),
                     ("train/lr", l.lr),
                 ],
             ),
-            Line::Valid(l) => {
+            LogLine::Valid(l) => {
                 let kinds: Vec<_> = l.by_kind.iter().map(|(kind, share)| (format!("valid/{kind}"), *share)).collect();
-                let all = [("valid/full_proof", l.full_proof), ("valid/stepwise", l.stepwise), ("valid/loss", l.loss)];
+                let all = [
+                    ("valid/full_proof", l.full_proof),
+                    ("valid/stepwise", l.stepwise),
+                    ("valid/loss", l.loss.unwrap_or_default()),
+                ];
                 let by_kind = kinds.iter().map(|(tag, share)| (tag.as_str(), *share));
                 self.events.scalars(l.step, &all.into_iter().chain(by_kind).collect::<Vec<_>>())
             }
-            Line::Curriculum(l) => {
+            LogLine::Curriculum(l) => {
                 let of = |t: &TaskLine| {
                     [
                         ("accuracy", t.accuracy),
@@ -136,6 +142,7 @@ impl Logs {
                 let values: Vec<(&str, f64)> = named.iter().map(|(name, value)| (name.as_str(), *value)).collect();
                 self.events.scalars(l.step, &values)
             }
+            LogLine::Other => Ok(()),
         }
         .map_err(failed)
     }

@@ -8,6 +8,8 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use polystep_record::RecordError;
+
 use crate::LearnError;
 
 /// An open event file.
@@ -23,14 +25,14 @@ impl EventFile {
         // The step keeps two sessions within one second apart.
         let path = folder.join(format!("events.out.tfevents.{seconds}.polystep.{}.{step}", std::process::id()));
         let file = OpenOptions::new().create(true).append(true).open(&path);
-        let file = file.map_err(|e| LearnError::file("cannot write", &path, e))?;
+        let file = file.map_err(RecordError::file("write", &path))?;
         let mut events = EventFile { file, record: Vec::new() };
         let open = |events: &mut EventFile| -> io::Result<()> {
             events.write(None, &field(3, b"brain.Event:2"))?;
             // session_log { status: START }
             events.write(Some(step + 1), &field(7, &[0x08, 0x01]))
         };
-        open(&mut events).map_err(|e| LearnError::file("cannot write", &path, e))?;
+        open(&mut events).map_err(RecordError::file("write", &path))?;
         Ok(events)
     }
 

@@ -10,9 +10,11 @@ use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
 use super::grid::{self, Axis, Trial};
+use polystep_record::RecordError;
+
 use crate::LearnError;
 use crate::config::{ConfigError, RunConfig, alone};
-use crate::files::{Lock, write_whole};
+use polystep_record::{FolderLock, RunFolder, write_whole};
 
 /// More combinations than this are a mistake.
 const MOST: usize = 100_000;
@@ -125,24 +127,24 @@ impl Sweep {
 
     /// Keeps the sweep in its folder, and the folder for this process. An error if another process has it, or if it holds a
     /// single run, or a sweep whose trials are not all among this one's, set up alike: a sweep may grow, and nothing else.
-    pub fn keep(&self, out: &Path) -> Result<Lock, LearnError> {
+    pub fn keep(&self, out: &Path) -> Result<FolderLock, LearnError> {
         let name = out.display();
         let refuse = |why: String| Err(LearnError::Folder(format!("{name} holds {why}: choose another --out")));
-        std::fs::create_dir_all(out).map_err(|e| LearnError::file("cannot make", out, e))?;
-        let lock = Lock::take(out)?;
-        if out.join("config.toml").exists() {
+        std::fs::create_dir_all(out).map_err(RecordError::file("make", out))?;
+        let lock = FolderLock::take(out)?;
+        if RunFolder::new(out).is_begun() {
             return refuse("a run, not a sweep".into());
         }
         let path = out.join("sweep.toml");
         if path.exists() {
-            let text = std::fs::read_to_string(&path).map_err(|e| LearnError::file("cannot read", &path, e))?;
+            let text = std::fs::read_to_string(&path).map_err(RecordError::file("read", &path))?;
             let earlier = Sweep::from_toml(&text)
                 .map_err(|e| LearnError::Folder(format!("{} cannot be read: {e}", path.display())))?;
             if let Some(why) = self.contradiction(&earlier) {
                 return refuse(why);
             }
         }
-        write_whole(&path, self.to_toml().as_bytes())?;
+        write_whole(&path, self.to_toml())?;
         Ok(lock)
     }
 

@@ -10,8 +10,8 @@ use super::file::{Stop, Sweep, SweepTable};
 use super::trial::{Curve, Score, TrialFolder, TrialState};
 use crate::LearnError;
 use crate::config::TrainTable;
-use crate::log::ValidLine;
 use crate::train::{Spent, share};
+use polystep_record::ValidLine;
 
 /// The rule for one trial.
 #[derive(Clone, Debug)]
@@ -80,7 +80,7 @@ mod tests {
             stepwise,
             by_kind,
             raw: false,
-            loss: 1.0,
+            loss: Some(1.0),
             best: false,
             seconds: 1.0,
         }

@@ -2,15 +2,15 @@
 //! it is finished, `ended.json` when it was stopped for good, and its learning curve is the log's.
 
 use std::cmp::Ordering;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use super::Trial;
 use crate::LearnError;
-use crate::files::write_whole;
-use crate::log::{Line, ValidLine};
-use crate::train::RunFolder;
+use crate::train::TrainingFolder;
+use polystep_record::folder::read_text;
+use polystep_record::{LogLine, RecordError, RunFolder, ValidLine, write_whole};
 
 /// What became of a trial that has begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,7 +71,7 @@ impl Curve {
     /// Adds a validation.
     pub fn push(&mut self, line: &ValidLine) {
         let ValidLine { examples, full_proof, stepwise, loss, .. } = *line;
-        self.0.push((examples, Score { full_proof, stepwise, loss }));
+        self.0.push((examples, Score { full_proof, stepwise, loss: loss.unwrap_or(f64::INFINITY) }));
     }
 
     /// The best of all validations.
@@ -88,7 +88,7 @@ impl Curve {
 /// A trial's folder.
 #[derive(Clone, Debug)]
 pub struct TrialFolder {
-    path: PathBuf,
+    folder: RunFolder,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -100,22 +100,22 @@ struct Ended {
 impl TrialFolder {
     /// The folder of a trial in a sweep's folder, whether it exists or not.
     pub fn new(out: &Path, trial: &Trial) -> Self {
-        TrialFolder { path: out.join(&trial.name) }
+        TrialFolder { folder: RunFolder::new(out.join(&trial.name)) }
     }
 
     /// The folder.
     pub fn path(&self) -> &Path {
-        &self.path
+        self.folder.path()
     }
 
     /// What became of the trial; none if it has not begun.
     pub fn state(&self) -> Result<Option<TrialState>, LearnError> {
-        if self.path.join("metrics.json").exists() {
+        if self.folder.is_finished() {
             return Ok(Some(TrialState::Finished));
         }
-        let ended = self.ended();
+        let ended = self.folder.ended();
         if ended.exists() {
-            let text = std::fs::read_to_string(&ended).map_err(|e| LearnError::file("cannot read", &ended, e))?;
+            let text = std::fs::read_to_string(&ended).map_err(RecordError::file("read", &ended))?;
             let ended: Ended = serde_json::from_str(&text).map_err(|e| LearnError::Damaged {
                 path: ended,
                 why: e.to_string(),
@@ -123,19 +123,19 @@ impl TrialFolder {
             })?;
             return Ok(Some(ended.state));
         }
-        Ok(self.path.join("config.toml").exists().then_some(TrialState::Stopped))
+        Ok(self.folder.is_begun().then_some(TrialState::Stopped))
     }
 
     /// The run folder, made if the trial has not begun. An error if it holds another run than the trial's.
-    pub fn run(&self, trial: &Trial) -> Result<RunFolder, LearnError> {
+    pub fn run(&self, trial: &Trial) -> Result<TrainingFolder, LearnError> {
         if self.state()?.is_none() {
-            RunFolder::mark_as_trial(&self.path)?;
-            return RunFolder::create(&self.path, &trial.config);
+            TrainingFolder::mark_as_trial(self.path())?;
+            return TrainingFolder::create(self.path(), &trial.config);
         }
-        let (folder, config) = RunFolder::resume(&self.path)?;
+        let (folder, config) = TrainingFolder::resume(self.path())?;
         if config != trial.config {
             let why = trial.difference(&config);
-            let name = self.path.display();
+            let name = self.path().display();
             return Err(LearnError::Folder(format!("{name} was set up differently ({why}): choose another --out")));
         }
         Ok(folder)
@@ -145,14 +145,14 @@ impl TrialFolder {
     pub fn end(&self, state: TrialState, why: &str) -> Result<(), LearnError> {
         let text = serde_json::to_string(&Ended { state, why: why.into() });
         let text = text.map_err(|e| LearnError::Data(e.to_string()))?;
-        write_whole(&self.ended(), format!("{text}\n").as_bytes())
+        Ok(write_whole(&self.folder.ended(), text + "\n")?)
     }
 
     /// Removes the checkpoints of a trial that does not go on; a sweep of large models would fill the disk with them.
     pub fn tidy(&self) -> Result<(), LearnError> {
-        let path = self.path.join("checkpoints");
+        let path = self.folder.checkpoints();
         match std::fs::remove_dir_all(&path) {
-            Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(LearnError::file("cannot remove", &path, e)),
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(RecordError::file("remove", &path)(e).into()),
             _ => Ok(()),
         }
     }
@@ -160,34 +160,19 @@ impl TrialFolder {
     /// Its learning curve; empty before the first validation.
     pub fn curve(&self) -> Result<Curve, LearnError> {
         let mut curve = Curve::default();
-        for line in self.log()? {
-            if let Line::Valid(line) = line {
-                curve.push(&line);
-            }
-        }
+        self.log()?.iter().filter_map(LogLine::valid).for_each(|line| curve.push(line));
         Ok(curve)
     }
 
     /// Examples and seconds spent, up to the last line of its log.
     pub fn spent(&self) -> Result<(u64, f64), LearnError> {
-        Ok(self.log()?.last().map_or((0, 0.0), |line| match line {
-            Line::Train(line) => (line.examples, line.seconds),
-            Line::Valid(line) => (line.examples, line.seconds),
-            Line::Curriculum(line) => (line.examples, line.seconds),
-        }))
+        let last = self.log()?.iter().rev().find_map(LogLine::progress);
+        Ok(last.map_or((0, 0.0), |(_, examples, seconds)| (examples, seconds)))
     }
 
     /// The whole lines of its log: the last line of a trial that was killed may be cut.
-    fn log(&self) -> Result<Vec<Line>, LearnError> {
-        let path = self.path.join("metrics.jsonl");
-        match std::fs::read_to_string(&path) {
-            Ok(text) => Ok(text.lines().map_while(|line| serde_json::from_str(line).ok()).collect()),
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
-            Err(e) => Err(LearnError::file("cannot read", &path, e)),
-        }
-    }
-
-    fn ended(&self) -> PathBuf {
-        self.path.join("ended.json")
+    fn log(&self) -> Result<Vec<LogLine>, LearnError> {
+        let text = read_text(&self.folder.log())?.unwrap_or_default();
+        Ok(text.lines().map_while(|line| serde_json::from_str(line).ok()).collect())
     }
 }

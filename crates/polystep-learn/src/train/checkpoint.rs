@@ -10,10 +10,12 @@ use polystep_engine::Limits;
 use safetensors::Dtype;
 use serde::{Deserialize, Serialize};
 
-use super::{Best, Window};
+use super::Window;
 use crate::LearnError;
 use crate::feed::{Counts, Course, Position};
 use crate::tensors::{Metadata, Tensor, TensorFile, floats, save};
+use polystep_record::whole::sweep;
+use polystep_record::{BestValidation, RecordError, RunFolder};
 
 /// What a run knows beside its numbers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -31,7 +33,7 @@ pub struct RunState {
     /// Seconds of training over all sessions: what a budget in minutes and its schedule are measured by.
     pub seconds: f64,
     /// The best validation.
-    pub best: Option<Best>,
+    pub best: Option<BestValidation>,
     /// Examples seen at the last validation.
     pub validated: u64,
     /// The steps since the last line of the log.
@@ -105,16 +107,12 @@ pub struct Checkpoints {
 }
 
 impl Checkpoints {
-    /// The folder under a run's folder, made if it is not there. What a killed run had not finished writing is removed: no
-    /// other process trains into it now.
+    /// The folder under a run's folder, made if it is not there. What a killed run had not finished writing is removed.
     pub fn open(run: &Path) -> Result<Self, LearnError> {
-        let folder = run.join("checkpoints");
-        std::fs::create_dir_all(&folder).map_err(|e| LearnError::file("cannot make", &folder, e))?;
-        let all = Checkpoints { folder };
-        for name in all.names()?.iter().filter(|name| name.ends_with(".tmp")) {
-            all.remove(&all.folder.join(name))?;
-        }
-        Ok(all)
+        let folder = RunFolder::new(run).checkpoints();
+        std::fs::create_dir_all(&folder).map_err(RecordError::file("make", &folder))?;
+        sweep(&folder);
+        Ok(Checkpoints { folder })
     }
 
     /// Where the checkpoint of a step lies.
@@ -174,7 +172,7 @@ impl Checkpoints {
     }
 
     fn remove(&self, path: &Path) -> Result<(), LearnError> {
-        std::fs::remove_file(path).map_err(|e| LearnError::file("cannot remove", path, e))
+        Ok(std::fs::remove_file(path).map_err(RecordError::file("remove", path))?)
     }
 
     /// Steps of the files whose names begin so, ascending.
@@ -188,7 +186,7 @@ impl Checkpoints {
     fn names(&self) -> Result<Vec<String>, LearnError> {
         let name = |entry: std::io::Result<std::fs::DirEntry>| Ok(entry?.file_name().to_string_lossy().into_owned());
         let names = std::fs::read_dir(&self.folder).and_then(|entries| entries.map(name).collect());
-        names.map_err(|e| LearnError::file("cannot read", &self.folder, e))
+        Ok(names.map_err(RecordError::file("read", &self.folder))?)
     }
 }
 
@@ -270,17 +268,28 @@ mod tests {
     }
 
     #[test]
-    fn halves_of_files_and_weights_of_a_future_that_is_undone_are_removed() {
+    fn weights_of_a_future_that_is_undone_are_removed() {
         let folder = tempfile::tempdir().unwrap();
         let all = Checkpoints::open(folder.path()).unwrap();
         checkpoint(20).save(&all.path(20)).unwrap();
         for best in [15, 25] {
             std::fs::write(all.best_path(best), b"").unwrap();
         }
-        std::fs::write(all.path(30).with_extension("tmp"), b"half").unwrap();
-        let all = Checkpoints::open(folder.path()).unwrap();
         all.forget_after(20).unwrap();
         assert_eq!(all.list("best-").unwrap(), [15]);
         assert_eq!(all.names().unwrap().len(), 2);
+    }
+
+    /// The folder may be a link into a folder of the user's: only what a dead run of ours left there goes.
+    #[test]
+    fn only_our_own_halves_of_files_are_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let elsewhere = folder.path().join("elsewhere");
+        std::fs::create_dir(&elsewhere).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, RunFolder::new(folder.path()).checkpoints()).unwrap();
+        for name in ["thesis.tmp", ".polystep-dead.tmp"] {
+            std::fs::write(elsewhere.join(name), b"half").unwrap();
+        }
+        assert_eq!(Checkpoints::open(folder.path()).unwrap().names().unwrap(), ["thesis.tmp"]);
     }
 }

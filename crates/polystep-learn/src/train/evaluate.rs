@@ -10,9 +10,9 @@ use polystep_core::token;
 use polystep_engine::{Batch, Executor, Limits, Scalars};
 
 use super::EVALUATION;
-use super::score::{Scores, Share};
 use crate::LearnError;
 use crate::feed::{EvalSet, EvalStep, fits, push_example};
+use polystep_record::{Proportion, Scores};
 
 /// Scores a model on a set. The executor has the model's parameters; whatever was enqueued before has been collected.
 pub fn score(set: &EvalSet, executor: &mut dyn Executor, max_positions: usize) -> Result<Scores, LearnError> {
@@ -27,9 +27,9 @@ pub fn score(set: &EvalSet, executor: &mut dyn Executor, max_positions: usize) -
     }
     let (whole, steps) = (proofs.iter().filter(|&&p| p).count(), right.iter().filter(|&&r| r == Some(true)).count());
     Ok(Scores {
-        full_proof: Share::new(whole as u64, set.proofs() as u64),
-        stepwise: Share::new(steps as u64, right.len() as u64),
-        by_kind: kinds.into_iter().map(|(kind, (right, n))| (kind.to_owned(), Share::new(right, n))).collect(),
+        full_proof: Proportion::counted(whole as u64, set.proofs() as u64),
+        stepwise: Proportion::counted(steps as u64, right.len() as u64),
+        by_kind: kinds.into_iter().map(|(kind, (right, n))| (kind.to_owned(), Proportion::counted(right, n))).collect(),
         loss,
         too_long: right.iter().filter(|r| r.is_none()).count() as u64,
         raw: set.steps().iter().any(|s| s.tgt.contains(&token::BRACKET)),

@@ -2,17 +2,18 @@
 
 use std::time::Instant;
 
-use super::score::TestReport;
-use super::{Checkpoint, Checkpoints, RunFolder, RunSetup, RunState};
+use polystep_record::{LogLine, TrainingReport};
+
+use super::{Checkpoint, Checkpoints, RunSetup, RunState, TrainingFolder};
 use crate::LearnError;
 use crate::config::Select;
-use crate::log::{Line, Logs};
+use crate::log::Logs;
 use crate::weights::{WeightType, load_weights, save_weights};
 
 /// The files of a run that is being trained.
 pub(super) struct RunFiles<'a> {
     setup: &'a RunSetup,
-    folder: &'a RunFolder,
+    folder: &'a TrainingFolder,
     checkpoints: Checkpoints,
     logs: Logs,
     best: Option<BestWeights>,
@@ -28,7 +29,7 @@ struct BestWeights {
 
 impl<'a> RunFiles<'a> {
     /// Opens the files of a run's folder, and reads its newest checkpoint if there is one.
-    pub fn open(setup: &'a RunSetup, folder: &'a RunFolder) -> Result<(Self, Option<Checkpoint>), LearnError> {
+    pub fn open(setup: &'a RunSetup, folder: &'a TrainingFolder) -> Result<(Self, Option<Checkpoint>), LearnError> {
         let checkpoints = Checkpoints::open(folder.path())?;
         let newest = checkpoints.newest(setup.layout.len())?;
         let mut best = None;
@@ -46,7 +47,7 @@ impl<'a> RunFiles<'a> {
     }
 
     /// Writes a line of the log.
-    pub fn log(&mut self, line: &Line) -> Result<(), LearnError> {
+    pub fn log(&mut self, line: &LogLine) -> Result<(), LearnError> {
         self.logs.write(line)
     }
 
@@ -113,7 +114,7 @@ impl<'a> RunFiles<'a> {
     }
 
     /// Writes the finished model, and then its report.
-    pub fn finish(&self, weights: &[f32], report: &TestReport) -> Result<(), LearnError> {
+    pub fn finish(&self, weights: &[f32], report: &TrainingReport) -> Result<(), LearnError> {
         save_weights(&self.folder.model(), &self.setup.layout, weights, WeightType::F32)?;
         self.folder.write_metrics(report)
     }

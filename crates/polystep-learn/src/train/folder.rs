@@ -1,27 +1,34 @@
-//! A run's folder: `config.toml` (resolved), `metrics.jsonl`, TensorBoard events, `checkpoints/`, and when the run is
-//! finished `model.safetensors` and `metrics.json`. A trial of a sweep has `trial.txt` too.
+//! The folder that a run is trained in: what may begin there, what may go on, and who holds it.
 
-use std::path::{Path, PathBuf};
+use std::ops::Deref;
+use std::path::Path;
 
-use super::score::TestReport;
+use polystep_record::{FolderLock, RecordError, RunFolder, TrainingReport, write_whole};
+
 use crate::LearnError;
 use crate::config::{ConfigError, RunConfig};
-use crate::files::{Lock, write_whole};
 
-/// A folder that holds one run.
+/// The folder of a run, held by whoever trains in it.
 #[derive(Debug)]
-pub struct RunFolder {
-    path: PathBuf,
-    /// Held by who trains in it.
-    _lock: Option<Lock>,
+pub struct TrainingFolder {
+    folder: RunFolder,
+    _lock: Option<FolderLock>,
 }
 
-impl RunFolder {
+impl Deref for TrainingFolder {
+    type Target = RunFolder;
+
+    fn deref(&self) -> &RunFolder {
+        &self.folder
+    }
+}
+
+impl TrainingFolder {
     /// A folder for a new run; it must not hold one already.
     pub fn create(path: &Path, config: &RunConfig) -> Result<Self, LearnError> {
-        std::fs::create_dir_all(path).map_err(|e| LearnError::file("cannot make", path, e))?;
-        let folder = RunFolder { path: path.to_path_buf(), _lock: Some(Lock::take(path)?) };
-        if folder.config_path().exists() {
+        std::fs::create_dir_all(path).map_err(RecordError::file("make", path))?;
+        let folder = TrainingFolder { folder: RunFolder::new(path), _lock: Some(FolderLock::take(path)?) };
+        if folder.is_begun() {
             let name = path.display();
             return Err(LearnError::Folder(format!(
                 "{name} holds a run already: choose another --out, or --resume it"
@@ -33,18 +40,18 @@ impl RunFolder {
 
     /// The folder of a run that is to be continued, and what it was set up with. An error while another process trains in it.
     pub fn resume(path: &Path) -> Result<(Self, RunConfig), LearnError> {
-        let (folder, config) = RunFolder::open(path)?;
-        Ok((RunFolder { _lock: Some(Lock::take(path)?), ..folder }, config))
+        let (folder, config) = TrainingFolder::open(path)?;
+        Ok((TrainingFolder { _lock: Some(FolderLock::take(path)?), ..folder }, config))
     }
 
     /// The folder of a run that is to be read, and what it was set up with.
     pub fn open(path: &Path) -> Result<(Self, RunConfig), LearnError> {
-        let folder = RunFolder { path: path.to_path_buf(), _lock: None };
-        let config = folder.config_path();
+        let folder = TrainingFolder { folder: RunFolder::new(path), _lock: None };
+        let config = folder.config();
         if !config.exists() {
             return Err(LearnError::Folder(format!("{} holds no run: there is no config.toml in it", path.display())));
         }
-        let text = std::fs::read_to_string(&config).map_err(|e| LearnError::file("cannot read", &config, e))?;
+        let text = std::fs::read_to_string(&config).map_err(RecordError::file("read", &config))?;
         let named = |e: ConfigError| ConfigError::new(format!("{}, {e}", config.display()));
         Ok((folder, RunConfig::from_toml(&text, &[]).map_err(named)?))
     }
@@ -52,59 +59,30 @@ impl RunFolder {
     /// An error if the run does not go on by itself: it has come to its end (its weights were chosen, perhaps tested, and that
     /// number stays), or it is a trial of a sweep, which would be tested.
     pub fn check_unfinished(&self) -> Result<(), LearnError> {
-        let why = if self.metrics_path().exists() {
+        let why = if self.is_finished() {
             "is finished (see metrics.json): start another run to train more"
-        } else if self.trial_path().exists() {
+        } else if self.trial().exists() {
             "is a trial of a sweep, which is not tested: continue the sweep, or train its config.toml in another --out"
         } else {
             return Ok(());
         };
-        Err(LearnError::Folder(format!("{} {why}", self.path.display())))
+        Err(LearnError::Folder(format!("{} {why}", self.path().display())))
     }
 
     /// Marks the folder as a trial's before there is a run in it.
     pub(crate) fn mark_as_trial(path: &Path) -> Result<(), LearnError> {
-        std::fs::create_dir_all(path).map_err(|e| LearnError::file("cannot make", path, e))?;
-        let folder = RunFolder { path: path.to_path_buf(), _lock: None };
-        write_whole(
-            &folder.trial_path(),
-            b"A trial of a sweep: validated, never tested. polystep sweep continues it.\n",
-        )
-    }
-
-    /// The folder.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// The resolved configuration.
-    pub fn config_path(&self) -> PathBuf {
-        self.path.join("config.toml")
-    }
-
-    /// The weights of the finished model.
-    pub fn model(&self) -> PathBuf {
-        self.path.join("model.safetensors")
-    }
-
-    /// What the finished run reports.
-    pub fn metrics_path(&self) -> PathBuf {
-        self.path.join("metrics.json")
-    }
-
-    /// Says that the run is a trial of a sweep.
-    fn trial_path(&self) -> PathBuf {
-        self.path.join("trial.txt")
+        std::fs::create_dir_all(path).map_err(RecordError::file("make", path))?;
+        let text = "A trial of a sweep: validated, never tested. polystep sweep continues it.\n";
+        Ok(write_whole(&RunFolder::new(path).trial(), text)?)
     }
 
     /// Writes the resolved configuration.
     pub fn write_config(&self, config: &RunConfig) -> Result<(), LearnError> {
-        write_whole(&self.config_path(), config.to_toml().as_bytes())
+        Ok(write_whole(&self.config(), config.to_toml())?)
     }
 
-    pub(super) fn write_metrics(&self, report: &TestReport) -> Result<(), LearnError> {
-        let mut text = serde_json::to_string_pretty(report).map_err(|e| LearnError::Data(e.to_string()))?;
-        text.push('\n');
-        write_whole(&self.metrics_path(), text.as_bytes())
+    pub(super) fn write_metrics(&self, report: &TrainingReport) -> Result<(), LearnError> {
+        let text = serde_json::to_string_pretty(report).map_err(|e| LearnError::Data(e.to_string()))?;
+        Ok(write_whole(&self.metrics(), text + "\n")?)
     }
 }

@@ -1,11 +1,10 @@
-//! Training: a [`RunSetup`] and a [`RunFolder`] on an executor, as a [`Trainer`].
+//! Training: a [`RunSetup`] and a [`TrainingFolder`] on an executor, as a [`Trainer`].
 
 mod checkpoint;
 mod evaluate;
 mod files;
 mod folder;
 mod schedule;
-mod score;
 mod setup;
 mod trainer;
 mod watch;
@@ -13,9 +12,8 @@ mod window;
 
 pub use checkpoint::{Checkpoint, Checkpoints, RunState};
 pub use evaluate::score;
-pub use folder::RunFolder;
+pub use folder::TrainingFolder;
 pub use schedule::{Spent, learning_rate, share};
-pub use score::{Best, Scores, Share, TestReport};
 pub use setup::RunSetup;
 pub use trainer::{SessionEnd, Trainer};
 pub use window::Window;

@@ -14,17 +14,17 @@ use polystep_engine::{Executor, Scalars};
 
 use super::evaluate::score;
 use super::files::RunFiles;
-use super::folder::RunFolder;
+use super::folder::TrainingFolder;
 use super::schedule::{Spent, learning_rate};
-use super::score::{Best, TestReport};
 use super::watch::Watch;
 use super::window::Pending;
 use super::{Checkpoint, RunSetup, RunState, TRAINING};
 use crate::LearnError;
 use crate::config::Select;
 use crate::feed::{Counts, EvalSet, Feed};
-use crate::log::{CurriculumLine, Event, Line, Observer, ValidLine};
+use crate::log::{Event, Observer};
 use crate::model::initial_params;
+use polystep_record::{BestValidation, CurriculumLine, LogLine, TrainingEnd, TrainingReport, ValidLine};
 
 /// How often results are read.
 const COLLECT_EVERY: Duration = Duration::from_millis(1000);
@@ -35,7 +35,7 @@ const COLLECT_STEPS: usize = 2000;
 #[derive(Clone, Debug)]
 pub enum SessionEnd {
     /// The run has come to its end, and was tested if its setup has a test set.
-    Finished(Box<TestReport>),
+    Finished(Box<TrainingReport>),
     /// It was asked to stop, and saved itself first.
     Stopped {
         /// The step it will continue after.
@@ -65,7 +65,7 @@ impl<'a> Trainer<'a> {
     /// Sets everything up, from the newest checkpoint of the folder if there is one. `threads` make data.
     pub fn new(
         setup: &'a RunSetup,
-        folder: &'a RunFolder,
+        folder: &'a TrainingFolder,
         executor: &'a mut dyn Executor,
         observer: &'a mut dyn Observer,
         threads: usize,
@@ -112,12 +112,12 @@ impl<'a> Trainer<'a> {
                     self.validate()?;
                 }
                 if over {
-                    break "the budget is spent";
+                    break TrainingEnd::BudgetSpent;
                 }
             }
             // Also before a resumed run's first step: it may have been killed between this and its report.
             if self.patience_over() {
-                break "no new best on the validation set";
+                break TrainingEnd::NoNewBest;
             }
             if self.files.save_due(self.enqueued.steps) {
                 self.collect()?;
@@ -194,7 +194,7 @@ impl<'a> Trainer<'a> {
             self.watch.add(&step, &result);
             if let Some(line) = self.state.window.line(&step, self.setup.config.train.log_every, self.state.seconds) {
                 self.watch.event(&Event::Train(&line));
-                self.files.log(&Line::Train(line))?;
+                self.files.log(&LogLine::Train(line))?;
             }
         }
         self.state.position = self.feed.position();
@@ -224,21 +224,21 @@ impl<'a> Trainer<'a> {
             return Err(self.files.not_finite("the validation loss", scores.loss as f32, step, &self.state)?);
         }
         self.state.validated = examples;
-        let (full_proof, stepwise) = (scores.full_proof.share, scores.stepwise.share);
+        let (full_proof, stepwise) = (scores.full_proof.share(), scores.stepwise.share());
         let better = self.state.best.is_none_or(|best| best.beaten_by(&scores));
         if better {
-            self.state.best = Some(Best { step, examples, full_proof, stepwise });
+            self.state.best = Some(BestValidation { step, examples, full_proof, stepwise });
             if self.setup.config.train.select == Select::Best {
                 self.files.keep_best(self.executor.params()?);
             }
         }
         self.state.seconds = self.watch.seconds();
         let seconds = self.state.seconds;
-        let by_kind = scores.by_kind.into_iter().map(|(kind, share)| (kind, share.share)).collect();
-        let (loss, raw) = (scores.loss, scores.raw);
+        let by_kind = scores.by_kind.into_iter().map(|(kind, share)| (kind, share.share())).collect();
+        let (loss, raw) = (Some(scores.loss), scores.raw);
         let line = ValidLine { step, examples, full_proof, stepwise, by_kind, raw, loss, best: better, seconds };
         self.watch.event(&Event::Valid(&line));
-        self.files.log(&Line::Valid(line))?;
+        self.files.log(&LogLine::Valid(line))?;
         self.watch.restart();
         Ok(())
     }
@@ -257,7 +257,7 @@ impl<'a> Trainer<'a> {
         if window(step) > window(before) {
             let line = CurriculumLine { step, examples, tasks, seconds: self.watch.seconds() };
             self.watch.event(&Event::Curriculum(&line));
-            self.files.log(&Line::Curriculum(line))?;
+            self.files.log(&LogLine::Curriculum(line))?;
         }
         Ok(())
     }
@@ -274,7 +274,7 @@ impl<'a> Trainer<'a> {
 
     /// Saves, chooses the weights, tests them once where the setup has a test set, and only then writes them: who finds
     /// weights takes the run for a finished one.
-    fn finish(&mut self, device: String, ended: &str) -> Result<TestReport, LearnError> {
+    fn finish(&mut self, device: String, ended: TrainingEnd) -> Result<TrainingReport, LearnError> {
         self.save()?;
         let setup = self.setup;
         let mut tested_step = self.state.step;
@@ -285,11 +285,11 @@ impl<'a> Trainer<'a> {
         let score = |set: &EvalSet| score(set, self.executor, setup.model.max_positions);
         let test = setup.test.as_ref().map(score).transpose()?;
         let Counts { proofs, rejected, skipped } = self.state.counts;
-        let report = TestReport {
+        let report = TrainingReport {
             version: env!("CARGO_PKG_VERSION").into(),
             commit: crate::COMMIT.into(),
             device,
-            recipe: setup.config.train.recipe.to_string(),
+            recipe: setup.config.train.recipe,
             seed: setup.seed(),
             parameters: setup.layout.parameters(),
             steps: self.state.step,
@@ -299,7 +299,7 @@ impl<'a> Trainer<'a> {
             proofs,
             rejected,
             skipped,
-            ended: ended.into(),
+            ended,
             valid: self.state.best,
             test,
         };

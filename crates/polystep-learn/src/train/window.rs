@@ -3,7 +3,7 @@
 use polystep_engine::StepResult;
 use serde::{Deserialize, Serialize};
 
-use crate::log::TrainLine;
+use polystep_record::TrainLine;
 
 /// A step that was enqueued and whose result has not come yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -70,7 +70,7 @@ impl Window {
             loss: self.mean_loss(),
             grad_norm: self.grad_norm / self.steps.max(1) as f64,
             lr: last.lr,
-            exact: self.exact(),
+            exact: Some(self.exact()),
             tokens: self.tokens,
             seconds,
         };

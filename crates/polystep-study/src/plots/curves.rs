@@ -142,16 +142,12 @@ fn panels(runs: &[&Run], key: Option<&'static str>) -> Vec<Panel> {
 mod tests {
     use super::*;
     use crate::metrics::Metrics;
-    use crate::run::LogLine;
+    use polystep_record::{LogLine, ValidLine};
 
     fn record() -> Record {
-        let valid = |i: u32| LogLine::Valid {
-            examples: 1e5 * f64::from(i),
-            full_proof: 0.1 * f64::from(i),
-            stepwise: 0.5,
-            by_kind: Default::default(),
-            raw: false,
-            loss: None,
+        let valid = |i: u32| {
+            let (examples, full_proof) = (100_000 * u64::from(i), 0.1 * f64::from(i));
+            LogLine::Valid(ValidLine { examples, full_proof, ..ValidLine::default() })
         };
         Record { config: toml::Table::new(), metrics: Metrics::default(), log: (1..9).map(valid).collect() }
     }

@@ -13,13 +13,13 @@ use polystep_core::arithmetic::Drill;
 
 use crate::chart::Chart;
 use crate::columns::COLUMNS;
-use crate::paper::lookup;
 use crate::records::Records;
 use crate::report::curriculum::CurriculumView;
 use crate::tables::{Kind, RAW, Table, View, ViewCell, ViewRow};
 use curves::{Paper, Run};
 use heat::Heat;
 use pairs::Pair;
+use polystep_record::paper::lookup;
 
 /// A figure and the name of its file, without the ending.
 pub type Figure = (String, Chart);

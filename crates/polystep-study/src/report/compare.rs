@@ -9,7 +9,7 @@ use super::{number, printed};
 use crate::chart::Chart;
 use crate::columns::{COLUMNS, Cell, Column, cells, pointer};
 use crate::compare::{Difference, Example, Pair, differences, pair, seeds};
-use crate::run::RunFolder;
+use crate::run::StoredRun;
 
 /// Examples that are shown of what only one run solves.
 const EXAMPLES: usize = 12;
@@ -61,7 +61,7 @@ struct SeedRow {
 
 impl Comparison {
     /// Prepares the section.
-    pub fn of(runs: &[RunFolder], graded: &[Graded]) -> Comparison {
+    pub fn of(runs: &[StoredRun], graded: &[Graded]) -> Comparison {
         let configs: Vec<toml::Table> = runs.iter().filter_map(|r| r.config.clone()).collect();
         let complete = configs.len() == runs.len();
         let logs: Vec<_> = runs.iter().map(|r| (r.name.clone(), r.log.as_slice())).collect();
@@ -138,7 +138,7 @@ fn pair_view(first: &str, second: &str, pair: Pair) -> PairView {
 }
 
 /// One row per run, on its own space if it was tested there, and the paper's row under those that have one.
-fn table(runs: &[RunFolder]) -> Option<Table> {
+fn table(runs: &[StoredRun]) -> Option<Table> {
     let rows: Vec<(usize, Vec<Cell>)> = runs
         .iter()
         .enumerate()

@@ -8,7 +8,7 @@ use std::fmt::Write;
 use serde::Serialize;
 
 use crate::chart::{Axis, Chart, Drawing, Key, Series, Sign, escape, line, plot, short, stack, thin};
-use crate::run::{LogLine, TaskPoint};
+use polystep_record::{LogLine, TaskLine};
 
 /// The section.
 #[derive(Serialize)]
@@ -33,10 +33,10 @@ struct TaskRow {
 impl CurriculumView {
     /// From a log; nothing if the run had no curriculum, or has not come to its first exam.
     pub fn of(log: &[LogLine]) -> Option<CurriculumView> {
-        let looks: Vec<(f64, &[TaskPoint])> = log
+        let looks: Vec<(f64, &[TaskLine])> = log
             .iter()
             .filter_map(|l| match l {
-                LogLine::Curriculum { examples, tasks } => Some((*examples, tasks.as_slice())),
+                LogLine::Curriculum(line) => Some((line.examples as f64, line.tasks.as_slice())),
                 _ => None,
             })
             .collect();
@@ -60,33 +60,33 @@ impl CurriculumView {
     }
 }
 
-fn trained_on(tasks: &[TaskPoint]) -> f64 {
-    tasks.iter().map(|t| t.examples).sum::<f64>().max(1.0)
+fn trained_on(tasks: &[TaskLine]) -> f64 {
+    tasks.iter().map(|t| t.examples as f64).sum::<f64>().max(1.0)
 }
 
-fn row(task: &TaskPoint, all: &[TaskPoint]) -> TaskRow {
+fn row(task: &TaskLine, all: &[TaskLine]) -> TaskRow {
     TaskRow {
         task: task.task.clone(),
         after: if task.after.is_empty() { "–".to_owned() } else { task.after.join(", ") },
         accuracy: format!("{:.1}", 100.0 * task.accuracy),
         mastering: format!("{:.1}", 100.0 * task.mastering),
-        examples: short(task.examples),
-        share: format!("{:.1} %", 100.0 * task.examples / trained_on(all)),
+        examples: short(task.examples as f64),
+        share: format!("{:.1} %", 100.0 * task.examples as f64 / trained_on(all)),
     }
 }
 
-fn words(tasks: &[TaskPoint]) -> String {
+fn words(tasks: &[TaskLine]) -> String {
     let edges: Vec<String> =
         tasks.iter().flat_map(|t| t.after.iter().map(|before| format!("{before} before {}", t.task))).collect();
     let order = if edges.is_empty() { "no order among them".to_owned() } else { edges.join(", ") };
-    let most = tasks.iter().max_by(|a, b| a.examples.total_cmp(&b.examples)).map_or("", |t| t.task.as_str());
+    let most = tasks.iter().max_by_key(|t| t.examples).map_or("", |t| t.task.as_str());
     let names: Vec<&str> = tasks.iter().map(|t| t.task.as_str()).collect();
     format!("The tasks {}; {order}. Most of the training was spent on {most}.", names.join(", "))
 }
 
 /// How each task's exams went.
-fn exams(looks: &[(f64, &[TaskPoint])], tasks: &[TaskPoint], x: Axis) -> Chart {
-    let curve = |(i, task): (usize, &TaskPoint)| {
+fn exams(looks: &[(f64, &[TaskLine])], tasks: &[TaskLine], x: Axis) -> Chart {
+    let curve = |(i, task): (usize, &TaskLine)| {
         line(&task.task, looks.iter().filter_map(|(x, t)| Some((*x, 100.0 * t.get(i)?.accuracy))).collect())
     };
     let series = tasks.iter().enumerate().filter_map(curve).collect();
@@ -96,12 +96,12 @@ fn exams(looks: &[(f64, &[TaskPoint])], tasks: &[TaskPoint], x: Axis) -> Chart {
 }
 
 /// What the examples between two lines were.
-fn shares(looks: &[(f64, &[TaskPoint])], tasks: &[TaskPoint], x: Axis) -> Chart {
-    let part = |(i, task): (usize, &TaskPoint)| {
+fn shares(looks: &[(f64, &[TaskLine])], tasks: &[TaskLine], x: Axis) -> Chart {
+    let part = |(i, task): (usize, &TaskLine)| {
         let mut before = (0.0, 0.0);
         let mut points = Vec::with_capacity(looks.len());
         for (_, t) in looks {
-            let now = (t.get(i).map_or(0.0, |t| t.examples), trained_on(t));
+            let now = (t.get(i).map_or(0.0, |t| t.examples as f64), trained_on(t));
             points.push((now.1, 100.0 * (now.0 - before.0) / (now.1 - before.1).max(1.0)));
             before = now;
         }
@@ -112,7 +112,7 @@ fn shares(looks: &[(f64, &[TaskPoint])], tasks: &[TaskPoint], x: Axis) -> Chart 
     };
     let series: Vec<Series> = tasks.iter().enumerate().map(part).collect();
     let ends: Vec<String> =
-        tasks.iter().map(|t| format!("{} {:.1} %", t.task, 100.0 * t.examples / trained_on(tasks))).collect();
+        tasks.iter().map(|t| format!("{} {:.1} %", t.task, 100.0 * t.examples as f64 / trained_on(tasks))).collect();
     let title = "What was trained on";
     let description = format!("Shares of the training examples; over the whole run {}", ends.join(", "));
     let drawing = stack(title, &description, &x, &Axis::linear("share, %", (0.0, 100.0), ""), &series);
@@ -125,7 +125,7 @@ const BOX: (f64, f64) = (92.0, 44.0);
 const GAP: (f64, f64) = (40.0, 30.0);
 
 /// The graph from left to right: a task stands behind all that come before it. A box is filled as far as its task is mastered.
-fn graph(tasks: &[TaskPoint]) -> Chart {
+fn graph(tasks: &[TaskLine]) -> Chart {
     let place = |name: &String| tasks.iter().position(|t| t.task == *name);
     let mut columns = vec![0usize; tasks.len()];
     // A path has fewer edges than there are tasks, so this many rounds reach its end.

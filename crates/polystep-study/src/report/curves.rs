@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::calibration::Calibration;
 use crate::chart::{Axis, Bar, Chart, Series, bars, line, plot, short};
-use crate::run::LogLine;
 use crate::slices::Slice;
+use polystep_record::LogLine;
 
 /// Accuracy and loss over the examples seen.
 pub fn learning(log: &[LogLine]) -> Vec<Chart> {
@@ -13,25 +13,25 @@ pub fn learning(log: &[LogLine]) -> Vec<Chart> {
     let percent = |x: f64, y: f64| (x, 100.0 * y);
     let full = validation(log);
     let stepwise = pick(&|l| match l {
-        LogLine::Valid { examples, stepwise, .. } => Some(percent(*examples, *stepwise)),
+        LogLine::Valid(l) => Some(percent(l.examples as f64, l.stepwise)),
         _ => None,
     });
     let exact = pick(&|l| match l {
-        LogLine::Train { examples, exact, .. } => exact.map(|e| percent(*examples, e)),
+        LogLine::Train(l) => l.exact.map(|e| percent(l.examples as f64, e)),
         _ => None,
     });
     let train_loss = pick(&|l| match l {
-        LogLine::Train { examples, loss, .. } => Some((*examples, *loss)),
+        LogLine::Train(l) => Some((l.examples as f64, l.loss)),
         _ => None,
     });
     let valid_loss = pick(&|l| match l {
-        LogLine::Valid { examples, loss, .. } => loss.map(|loss| (*examples, loss)),
+        LogLine::Valid(l) => l.loss.map(|loss| (l.examples as f64, loss)),
         _ => None,
     });
     let mut charts = Vec::new();
     let last =
         |points: &[(f64, f64)]| points.last().map(|p| format!("{:.1} %", p.1)).unwrap_or_else(|| "unknown".to_owned());
-    let raw = log.iter().any(|l| matches!(l, LogLine::Valid { raw: true, .. }));
+    let raw = log.iter().filter_map(LogLine::valid).any(|l| l.raw);
     let words = format!(
         "At the end {} of the validation proofs and {} of their steps are right{}",
         last(&full),
@@ -63,11 +63,9 @@ pub fn learning(log: &[LogLine]) -> Vec<Chart> {
 /// One validation curve per kind of step; nothing where there are no two kinds to tell apart.
 fn by_kind(log: &[LogLine]) -> Option<Chart> {
     let mut kinds: BTreeMap<&str, Vec<(f64, f64)>> = BTreeMap::new();
-    for line in log {
-        if let LogLine::Valid { examples, by_kind, .. } = line {
-            for (kind, share) in by_kind {
-                kinds.entry(kind).or_default().push((*examples, 100.0 * share));
-            }
+    for line in log.iter().filter_map(LogLine::valid) {
+        for (kind, share) in &line.by_kind {
+            kinds.entry(kind).or_default().push((line.examples as f64, 100.0 * share));
         }
     }
     if kinds.len() < 2 {
@@ -96,22 +94,12 @@ pub fn together(runs: &[(String, &[LogLine])]) -> Option<Chart> {
 
 /// Full proofs on validation over the examples seen, in percent.
 pub fn validation(log: &[LogLine]) -> Vec<(f64, f64)> {
-    let point = |l: &LogLine| match l {
-        LogLine::Valid { examples, full_proof, .. } => Some((*examples, 100.0 * full_proof)),
-        _ => None,
-    };
-    log.iter().filter_map(point).collect()
+    log.iter().filter_map(LogLine::valid).map(|line| (line.examples as f64, 100.0 * line.full_proof)).collect()
 }
 
 /// The most examples that a log tells of.
 pub fn furthest(log: &[LogLine]) -> f64 {
-    let examples = |l: &LogLine| match l {
-        LogLine::Train { examples, .. } | LogLine::Valid { examples, .. } | LogLine::Curriculum { examples, .. } => {
-            *examples
-        }
-        LogLine::Other => 0.0,
-    };
-    log.iter().map(examples).fold(1.0, f64::max)
+    log.iter().filter_map(LogLine::progress).map(|(_, examples, _)| examples as f64).fold(1.0, f64::max)
 }
 
 /// Precision against recall, and confidence against truth.
@@ -192,12 +180,12 @@ pub fn slices(title: &str, x: &str, slices: &[Slice]) -> Option<Chart> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::interval::Proportion;
+    use polystep_record::{Proportion, TrainLine, ValidLine};
 
     #[test]
     fn what_was_not_logged_is_not_drawn() {
         assert!(learning(&[]).is_empty());
-        let train_only = [LogLine::Train { examples: 100.0, loss: 2.0, exact: None }];
+        let train_only = [LogLine::Train(TrainLine { examples: 100, loss: 2.0, ..TrainLine::default() })];
         let charts = learning(&train_only);
         assert_eq!(charts.iter().map(|c| c.title.as_str()).collect::<Vec<_>>(), ["Loss"]);
         assert!(slices("Terms", "terms", &[]).is_none());
@@ -205,17 +193,13 @@ mod tests {
 
     #[test]
     fn kinds_have_curves_where_there_are_two() {
-        let valid = |examples, kinds: &[(&str, f64)]| LogLine::Valid {
-            examples,
-            full_proof: 0.5,
-            stepwise: 0.5,
-            by_kind: kinds.iter().map(|(kind, share)| ((*kind).to_owned(), *share)).collect(),
-            raw: false,
-            loss: None,
+        let valid = |examples, kinds: &[(&str, f64)]| {
+            let by_kind = kinds.iter().map(|(kind, share)| ((*kind).to_owned(), *share)).collect();
+            LogLine::Valid(ValidLine { examples, by_kind, ..ValidLine::default() })
         };
         let titles = |log: &[LogLine]| learning(log).into_iter().map(|c| c.title).collect::<Vec<_>>();
-        assert_eq!(titles(&[valid(1e5, &[("endpoint", 0.5)]), valid(2e5, &[("endpoint", 0.6)])]), ["Accuracy"]);
-        let log = [valid(1e5, &[("add4", 0.5), ("mul4", 0.0)]), valid(2e5, &[("add4", 0.99), ("mul4", 0.004)])];
+        assert_eq!(titles(&[valid(100_000, &[("endpoint", 0.5)]), valid(200_000, &[("endpoint", 0.6)])]), ["Accuracy"]);
+        let log = [valid(100_000, &[("add4", 0.5), ("mul4", 0.0)]), valid(200_000, &[("add4", 0.99), ("mul4", 0.004)])];
         assert_eq!(titles(&log), ["Accuracy", "Accuracy by kind, validation"]);
         let chart = &learning(&log)[1];
         assert_eq!(chart.description, "At the end: add4 99.0 %, mul4 0.4 %");
@@ -224,14 +208,7 @@ mod tests {
 
     #[test]
     fn raw_brackets_are_named() {
-        let line = |raw| LogLine::Valid {
-            examples: 100.0,
-            full_proof: 0.5,
-            stepwise: 0.75,
-            by_kind: BTreeMap::new(),
-            raw,
-            loss: None,
-        };
+        let line = |raw| LogLine::Valid(ValidLine { examples: 100, raw, ..ValidLine::default() });
         let words = |raw| learning(&[line(raw)]).remove(0).description;
         assert_eq!(words(true), words(false) + "; raw: brackets as they stand, before evaluation");
     }

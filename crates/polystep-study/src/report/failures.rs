@@ -8,8 +8,8 @@ use polystep_core::{Notation, StepKind, Writing};
 use serde::Serialize;
 
 use super::diff::{Piece, diff};
-use crate::predictions::Prediction;
 use crate::score::Outcome;
+use polystep_record::Prediction;
 
 /// How many failures a page holds; it should open quickly on a laptop.
 pub const SHOWN: usize = 400;
@@ -109,8 +109,8 @@ fn translated(texts: [&str; 3], writing: &Writing) -> Option<[String; 3]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::predictions::Beam;
     use crate::score::score;
+    use polystep_record::Beam;
 
     fn failure_of(output: &str) -> Failure {
         let prediction = Prediction {

@@ -7,15 +7,15 @@ use super::tables::tex;
 use super::{number, printed};
 use crate::columns::{Cell, Unit, pointer};
 use crate::matrix::{Matrix, Measure, is_lower};
-use crate::run::RunFolder;
+use crate::run::StoredRun;
 
 /// The runs' matrix, if they have one.
-pub fn of(runs: &[RunFolder]) -> Option<Matrix> {
+pub fn of(runs: &[StoredRun]) -> Option<Matrix> {
     Matrix::of(&runs.iter().map(|run| (run.name.as_str(), run.metrics.as_ref())).collect::<Vec<_>>())
 }
 
 /// The section: ours, and under it the paper's.
-pub fn table(matrix: &Matrix, runs: &[RunFolder]) -> Table {
+pub fn table(matrix: &Matrix, runs: &[StoredRun]) -> Table {
     let measures = matrix.measures();
     let sets: Vec<String> = matrix.tested.iter().map(|set| set.title()).collect();
     let mut rows = Vec::new();
@@ -47,7 +47,7 @@ pub fn table(matrix: &Matrix, runs: &[RunFolder]) -> Table {
 }
 
 /// As Markdown; empty if there is no matrix.
-pub fn markdown(runs: &[RunFolder]) -> String {
+pub fn markdown(runs: &[StoredRun]) -> String {
     let Some(matrix) = of(runs) else { return String::new() };
     let mut out = String::new();
     for measure in matrix.measures() {
@@ -65,7 +65,7 @@ pub fn markdown(runs: &[RunFolder]) -> String {
 }
 
 /// As LaTeX, for `booktabs`; empty if there is no matrix.
-pub fn latex(runs: &[RunFolder]) -> String {
+pub fn latex(runs: &[StoredRun]) -> String {
     let Some(matrix) = of(runs) else { return String::new() };
     let mut out = String::new();
     for measure in matrix.measures() {

@@ -14,7 +14,6 @@ mod numbers;
 mod page;
 mod tables;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use minijinja::value::Serde;
@@ -26,11 +25,12 @@ pub use tables::{latex, markdown};
 use crate::chart::{PALETTE, STYLE, short};
 use crate::columns::{Cell, Unit};
 use crate::error::StudyError;
-use crate::run::RunFolder;
+use crate::run::StoredRun;
+use polystep_record::write_whole;
 
 /// Writes the page to `out`, and beside it the tables with the endings `.md` and `.tex`, and the matrix trained × tested,
 /// where there is one, with the ending `.csv`. Returns the files, the page first.
-pub fn write(runs: &[RunFolder], out: &Path) -> Result<Vec<PathBuf>, StudyError> {
+pub fn write(runs: &[StoredRun], out: &Path) -> Result<Vec<PathBuf>, StudyError> {
     let mut files = vec![
         ("html", html(runs)?),
         ("md", markdown(runs) + &matrix::markdown(runs)),
@@ -41,26 +41,14 @@ pub fn write(runs: &[RunFolder], out: &Path) -> Result<Vec<PathBuf>, StudyError>
         .into_iter()
         .map(|(ending, text)| {
             let path = if ending == "html" { out.to_path_buf() } else { out.with_extension(ending) };
-            write_whole(&path, &text)?;
+            write_whole(&path, text)?;
             Ok(path)
         })
         .collect()
 }
 
-/// A file that is whole or not there.
-fn write_whole(path: &Path, text: &str) -> Result<(), StudyError> {
-    let mut name = path.file_name().unwrap_or_default().to_os_string();
-    name.push(".tmp");
-    let temporary = path.with_file_name(name);
-    let written = fs::write(&temporary, text).and_then(|()| fs::rename(&temporary, path));
-    written.map_err(|e| {
-        let _ = fs::remove_file(&temporary);
-        StudyError::write(path, e)
-    })
-}
-
 /// The page.
-pub fn html(runs: &[RunFolder]) -> Result<String, StudyError> {
+pub fn html(runs: &[StoredRun]) -> Result<String, StudyError> {
     let page = page::Page::of(runs);
     let mut environment = Environment::new();
     environment.add_template("report.html", include_str!("templates/report.html"))?;

@@ -6,9 +6,9 @@ use serde::Serialize;
 
 use super::{number, printed};
 use crate::columns::{COLUMNS, Cell, Column, Unit, cells, pointer};
-use crate::interval::Proportion;
 use crate::metrics::{Evaluation, Metrics};
-use crate::recursive::Stop;
+use polystep_record::Proportion;
+use polystep_record::Stop;
 
 /// A number that stands in `metrics.json`.
 #[derive(Clone, Debug, Serialize)]

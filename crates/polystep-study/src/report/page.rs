@@ -1,6 +1,7 @@
 //! What the templates see of a run: texts that are ready to be written, nothing that has to be computed.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use polystep_core::Setting;
 use serde::Serialize;
@@ -14,9 +15,9 @@ use super::numbers::{Fact, Figure, KindRow, Number, Place, Table, errors, facts,
 use crate::chart::{Chart, short};
 use crate::compare::{Solved, grade};
 use crate::metrics::Metrics;
-use crate::predictions::{self, Prediction};
-use crate::run::{BEAM, GREEDY, RunFolder, set_folder};
+use crate::run::StoredRun;
 use crate::score::Outcome;
+use polystep_record::{Decoding, JsonLines, Prediction, TestSet};
 
 /// The page.
 #[derive(Serialize)]
@@ -33,7 +34,7 @@ pub struct Page {
 
 impl Page {
     /// Reads what is needed of the predictions and prepares everything.
-    pub fn of(runs: &[RunFolder]) -> Page {
+    pub fn of(runs: &[StoredRun]) -> Page {
         let graded: Vec<Graded> = runs.iter().map(Graded::of).collect();
         let title = match runs {
             [run] => run.name.clone(),
@@ -59,25 +60,27 @@ pub struct Graded {
 }
 
 impl Graded {
-    fn of(run: &RunFolder) -> Graded {
+    fn of(run: &StoredRun) -> Graded {
         let mut graded = Graded { predictions: Vec::new(), file: String::new(), missing: None, solved: None };
         let keys = run.keys();
         let first = run.metrics.as_ref().and_then(|m| m.home()).map(|h| h.1);
         let (config, vars) = first.map_or((keys.config.as_str(), keys.vars), |e| (e.config.as_str(), e.vars));
-        let folder = set_folder(&run.path, config, vars);
-        let Some(name) = [GREEDY, BEAM].into_iter().find(|name| folder.join(name).exists()) else {
-            let place = folder.strip_prefix(&run.path).unwrap_or(&folder).display();
+        let folder = run.folder.set(&TestSet::new(config, vars));
+        let inside = |path: &Path| path.strip_prefix(run.folder.path()).unwrap_or(path).display().to_string();
+        let found = [Decoding::Greedy, Decoding::Beam].into_iter().find(|way| folder.answers(*way).exists());
+        let Some(decoding) = found else {
+            let place = inside(folder.path());
             graded.missing = Some(format!("There are no predictions in {place}, so failures cannot be listed."));
             return graded;
         };
-        let path = folder.join(name);
-        graded.file = path.strip_prefix(&run.path).unwrap_or(&path).display().to_string();
+        let path = folder.answers(decoding);
+        graded.file = inside(&path);
         let writing = run.writing();
-        match predictions::open(&path).and_then(|p| grade(p, &writing)) {
+        match JsonLines::open(&path).and_then(|p| grade(p, &writing)) {
             Ok(all) => graded.predictions = all,
             Err(error) => graded.missing = Some(format!("{error}.")),
         }
-        if name == GREEDY && graded.missing.is_none() {
+        if decoding == Decoding::Greedy && graded.missing.is_none() {
             graded.solved = Solved::of(&graded.predictions, &writing).ok();
         }
         graded
@@ -116,7 +119,7 @@ pub struct RunView {
 }
 
 impl RunView {
-    fn of(index: usize, run: &RunFolder, graded: &Graded) -> RunView {
+    fn of(index: usize, run: &StoredRun, graded: &Graded) -> RunView {
         let metrics = run.metrics.as_ref();
         let place = metrics.and_then(|m| m.home()).map(|(at, evaluation)| Place { run: index, at, evaluation });
         let home = place.map(|p| p.evaluation);

@@ -6,7 +6,7 @@ use super::curriculum::CurriculumView;
 use super::{number, printed};
 use crate::columns::{COLUMNS, Cell, Column, cells};
 use crate::metrics::Evaluation;
-use crate::run::RunFolder;
+use crate::run::StoredRun;
 
 /// One line of the table.
 struct Row {
@@ -15,7 +15,7 @@ struct Row {
 }
 
 /// A row per run and test set.
-fn rows(runs: &[RunFolder]) -> Vec<Row> {
+fn rows(runs: &[StoredRun]) -> Vec<Row> {
     let mut rows = Vec::new();
     for run in runs {
         let Some(metrics) = &run.metrics else {
@@ -29,7 +29,7 @@ fn rows(runs: &[RunFolder]) -> Vec<Row> {
 }
 
 /// The run, and the set where it is not its own.
-fn row_name(run: &RunFolder, evaluation: &Evaluation) -> String {
+fn row_name(run: &StoredRun, evaluation: &Evaluation) -> String {
     let keys = run.keys();
     if evaluation.config == keys.config && evaluation.vars == keys.vars {
         run.name.clone()
@@ -62,7 +62,7 @@ fn lines(row: &Row, columns: &[Column], missing: &str) -> Vec<Vec<String>> {
 }
 
 /// A Markdown table, and one more for each run with a curriculum.
-pub fn markdown(runs: &[RunFolder]) -> String {
+pub fn markdown(runs: &[StoredRun]) -> String {
     let mut out = results(runs);
     for run in runs {
         if let Some(curriculum) = CurriculumView::of(&run.log) {
@@ -72,7 +72,7 @@ pub fn markdown(runs: &[RunFolder]) -> String {
     out
 }
 
-fn results(runs: &[RunFolder]) -> String {
+fn results(runs: &[StoredRun]) -> String {
     let rows = rows(runs);
     let columns = columns(&rows);
     if rows.is_empty() {
@@ -92,7 +92,7 @@ fn results(runs: &[RunFolder]) -> String {
 }
 
 /// A LaTeX table, for `booktabs`.
-pub fn latex(runs: &[RunFolder]) -> String {
+pub fn latex(runs: &[StoredRun]) -> String {
     let rows = rows(runs);
     let columns = columns(&rows);
     if rows.is_empty() {

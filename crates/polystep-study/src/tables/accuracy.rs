@@ -3,7 +3,7 @@
 //! model is the plain one, since an endpoint has no marks.
 
 use super::{Experiment, Need, Recipe, Row, TestSet};
-use crate::paper::Keys;
+use polystep_record::paper::Keys;
 
 /// The step-wise model, and the one-shot model where the row has its columns.
 pub fn needs(row: &Row, recipe: Recipe, seed: u64) -> Vec<Need> {

@@ -3,43 +3,8 @@
 //! The name leaves out what is usual (plain, recipe fast, seed 1), so that `large_coeff-1-coarse-infix` is the same folder for
 //! every table, machine and day. The recipe is part of it: `paper` and `fast` never mix.
 
-use std::fmt;
-use std::str::FromStr;
-
-use serde::{Deserialize, Serialize};
-
-use crate::paper::{Keys, cell, lookup};
-
-/// Which defaults a run is laid over.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Recipe {
-    /// The best we can do in the budget.
-    #[default]
-    Fast,
-    /// The paper's own, with its number of examples: for comparison.
-    Paper,
-}
-
-impl fmt::Display for Recipe {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Recipe::Fast => "fast",
-            Recipe::Paper => "paper",
-        })
-    }
-}
-
-impl FromStr for Recipe {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        [Recipe::Fast, Recipe::Paper]
-            .into_iter()
-            .find(|r| r.to_string() == text)
-            .ok_or_else(|| format!("the recipes are fast and paper, not `{text}`"))
-    }
-}
+use polystep_record::Recipe;
+use polystep_record::paper::{Keys, cell, lookup};
 
 /// Hyper-parameters that the paper states for a row: its search found them.
 #[derive(Clone, PartialEq, Debug)]

@@ -9,11 +9,12 @@ mod experiment;
 mod ood;
 mod view;
 
-pub use experiment::{Experiment, Hyper, Recipe, size_of_config};
+pub use experiment::{Experiment, Hyper, size_of_config};
+pub use polystep_record::Recipe;
 pub use view::{OnTheWay, RAW, View, ViewCell, ViewRow, number, words};
 
 use crate::columns::{COLUMNS, Column};
-use crate::paper::{KEYS, Keys, csv};
+use polystep_record::paper::{KEYS, Keys, csv};
 
 /// What kind of work a table is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,11 +1,9 @@
 //! One record judged, for `polystep check`: a proof by the core's audit, which believes nothing but its start; a step or a
 //! prediction by what its input asks for. A step from elsewhere does not say how it is written: that is seen from its looks.
 
-use polystep_core::audit::audit_step;
-use polystep_core::{
-    Check, Explanation, Granularity, PredictionRecord, ProofRecord, Setting, StepKind, StepRecord, Verdict, Writing,
-    audit_proof, token,
-};
+use polystep_core::{Check, Explanation, Granularity, Setting, StepKind, Verdict, Writing, token};
+use polystep_record::audit::{audit_proof, audit_step};
+use polystep_record::{Prediction, ProofRecord, StepRecord};
 
 use crate::generate::StepExample;
 
@@ -79,12 +77,8 @@ pub fn step(example: &StepExample, granularity: Option<Granularity>, setting: Op
 }
 
 /// Judges the best answer of a prediction against its target, and whether any beam holds it.
-pub fn prediction(
-    record: &PredictionRecord,
-    granularity: Option<Granularity>,
-    setting: Option<Setting>,
-) -> (Findings, bool) {
-    let PredictionRecord { proof, step, kind, input, target, beams } = record;
+pub fn prediction(record: &Prediction, granularity: Option<Granularity>, setting: Option<Setting>) -> (Findings, bool) {
+    let Prediction { proof, step, kind, input, target, beams } = record;
     let writing = writing_of(*kind, input, target, granularity, setting);
     let judge = |output: &str| writing.judge_text(*kind, target, output).verdict;
     let best = beams.first().map(|beam| beam.output.as_str());

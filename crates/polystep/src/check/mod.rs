@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};
 
 use clap::Args as ClapArgs;
-use polystep_core::{Granularity, PredictionRecord, ProofRecord, Setting, StepKind, Verdict};
+use polystep_core::{Granularity, Setting, StepKind, Verdict};
+use polystep_record::{Prediction, ProofRecord};
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -74,7 +75,7 @@ struct Report {
 /// A line of the file.
 enum Record {
     Proof(ProofRecord),
-    Prediction(PredictionRecord),
+    Prediction(Prediction),
     /// A step without an answer: its target is judged.
     Step(StepExample),
 }
@@ -143,7 +144,7 @@ fn judge(line: &str, name: &str, number: usize, args: &Args) -> Result<Option<Ju
         let kinds = "; a line is a proof (with steps), a prediction (with beams) or a step example";
         bad_input(format!("{name}, line {number}{column}: {}{}", plain(&e), if e.is_data() { kinds } else { "" }))
     })?;
-    let prediction = |p: &PredictionRecord| inspect::prediction(p, args.granularity, args.setting);
+    let prediction = |p: &Prediction| inspect::prediction(p, args.granularity, args.setting);
     let (kind, (findings, any_beam_exact)) = match record {
         Record::Proof(proof) => (RecordKind::Proof, (inspect::proof(&proof), false)),
         Record::Step(step) => (RecordKind::Step, (inspect::step(&step, args.granularity, args.setting), false)),

@@ -3,41 +3,39 @@
 //! A set is scored from all that lies in its folder, so what an earlier search left there goes when this time none is made.
 //! Greedy decoding and recursion share their answers: a proof that is right all the way is asked only once.
 
-use std::io::Write as _;
-use std::path::Path;
 use std::time::Instant;
 
 use anyhow::Context;
 use polystep_core::{Purpose, Task};
 use polystep_learn::decode::{
-    AnswerCache, BeamOptions, EngineStepper, Recursion, Stepper, Stopped, beam_answers, greedy_answers,
-    recursive_answers,
+    AnswerCache, BeamOptions, EngineStepper, Recursion, Stepper, beam_answers, greedy_answers, recursive_answers,
 };
 use polystep_learn::feed::Questions;
-use polystep_study::run::{BEAM, BEAM_LP1, GREEDY, RECURSIVE, VALID};
-use polystep_study::{RecursiveRecord, Stop};
-use serde::Serialize;
+use polystep_record::{Decoding, RecursiveRecord, SetFolder, write_json_lines};
 
 use super::Options;
 use crate::decode_progress::ReportingStepper;
 use crate::failure::{Failure, Result, bad_input};
-use crate::output::{Output, note};
+use crate::output::note;
 
 /// Steps of the validation set that the best threshold of confidence is chosen on.
 const VALID_STEPS: usize = 1000;
 
 /// Has the model answer proofs that are in no set, and writes the records.
-pub fn fresh(stepper: &mut EngineStepper, task: &Task, (seed, proofs): (u64, u64), folder: &Path) -> Result<()> {
+pub fn fresh(stepper: &mut EngineStepper, task: &Task, (seed, proofs): (u64, u64), folder: &SetFolder) -> Result<()> {
     make(folder)?;
     let questions = Questions::fresh(task, seed, proofs).map_err(bad_input)?;
     timed(stepper, task, "greedy", questions.len(), |stepper| {
-        write(&folder.join(GREEDY), greedy_answers(&questions, stepper, &mut AnswerCache::default())?)
+        Ok(write_json_lines(
+            &folder.answers(Decoding::Greedy),
+            greedy_answers(&questions, stepper, &mut AnswerCache::default())?,
+        )?)
     })
 }
 
 /// Has the model answer one test set, and writes the records. On a set of its `own` space its confidence is measured on
 /// validation too.
-pub fn set(stepper: &mut EngineStepper, task: &Task, own: bool, folder: &Path, options: &Options) -> Result<()> {
+pub fn set(stepper: &mut EngineStepper, task: &Task, own: bool, folder: &SetFolder, options: &Options) -> Result<()> {
     make(folder)?;
     let questions = |purpose, most| Questions::new(task, purpose, most).map_err(bad_input);
     let proofs = options.proofs.unwrap_or(usize::MAX);
@@ -45,37 +43,38 @@ pub fn set(stepper: &mut EngineStepper, task: &Task, own: bool, folder: &Path, o
     let test = questions(Purpose::Test, usize::MAX)?.first_proofs(proofs);
     let mut cache = AnswerCache::default();
     timed(stepper, task, "greedy", test.len(), |stepper| {
-        write(&folder.join(GREEDY), greedy_answers(&test, stepper, &mut cache)?)
+        Ok(write_json_lines(&folder.answers(Decoding::Greedy), greedy_answers(&test, stepper, &mut cache)?)?)
     })?;
     timed(stepper, task, "recursive", test.len(), |stepper| {
         let records = recursive_answers(&test, stepper, &mut cache)?.into_iter().map(|r| recursive_record(r, task));
-        write(&folder.join(RECURSIVE), records)
+        Ok(write_json_lines(&folder.answers(Decoding::Recursive), records)?)
     })?;
-    let stale = |name: &str| match std::fs::remove_file(folder.join(name)) {
+    let stale = |decoding| match std::fs::remove_file(folder.answers(decoding)) {
         Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(Failure::from(e)),
         _ => Ok(()),
     };
     let Some(width) = options.beam else {
-        return [BEAM, BEAM_LP1, VALID].into_iter().try_for_each(stale);
+        return [Decoding::Beam, Decoding::BeamLp1, Decoding::Valid].into_iter().try_for_each(stale);
     };
     let search = BeamOptions { beam: usize::from(width) };
     let beam = questions(Purpose::Beam, proofs.saturating_mul(5))?;
     timed(stepper, task, "beam", beam.len(), |stepper| {
         let (headline, lp1) = beam_answers(&beam, stepper, search)?;
-        write(&folder.join(BEAM), headline)?;
-        write(&folder.join(BEAM_LP1), lp1)
+        write_json_lines(&folder.answers(Decoding::Beam), headline)?;
+        Ok(write_json_lines(&folder.answers(Decoding::BeamLp1), lp1)?)
     })?;
     if own {
         let valid = questions(Purpose::Valid, VALID_STEPS.min(proofs.saturating_mul(5)))?;
         timed(stepper, task, "threshold", valid.len(), |stepper| {
-            write(&folder.join(VALID), beam_answers(&valid, stepper, search)?.0)
+            Ok(write_json_lines(&folder.answers(Decoding::Valid), beam_answers(&valid, stepper, search)?.0)?)
         })?;
     }
     Ok(())
 }
 
-fn make(folder: &Path) -> Result<()> {
-    Ok(std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?)
+fn make(folder: &SetFolder) -> Result<()> {
+    let path = folder.path();
+    Ok(std::fs::create_dir_all(path).with_context(|| format!("cannot make {}", path.display()))?)
 }
 
 fn recursive_record(recursion: Recursion, task: &Task) -> RecursiveRecord {
@@ -84,22 +83,8 @@ fn recursive_record(recursion: Recursion, task: &Task) -> RecursiveRecord {
         proof: recursion.proof,
         states: text(&recursion.found.states),
         expected: text(&recursion.expected),
-        stop: match recursion.found.stop {
-            Stopped::End => Stop::End,
-            Stopped::Malformed => Stop::Malformed,
-            Stopped::Loop => Stop::Loop,
-            Stopped::Limit => Stop::Limit,
-        },
+        stop: recursion.found.stop,
     }
-}
-
-fn write<T: Serialize>(path: &Path, records: impl IntoIterator<Item = T>) -> Result<()> {
-    let mut out = Output::create(Some(path))?;
-    for record in records {
-        serde_json::to_writer(&mut out, &record)?;
-        out.write_all(b"\n")?;
-    }
-    out.finish()
 }
 
 /// Has a model answer `steps` steps of a task's set, watched, and says how long it took.

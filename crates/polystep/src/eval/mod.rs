@@ -6,7 +6,6 @@
 mod answers;
 mod show;
 
-use std::io::Write as _;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
@@ -14,14 +13,14 @@ use anyhow::Context;
 use clap::Args as ClapArgs;
 use polystep_core::{Notation, Setting, Space, Task};
 use polystep_learn::feed::Proofs;
-use polystep_study::predictions::Prediction;
-use polystep_study::run::{keys_of_config, name_of, set_folder};
-use polystep_study::{Evaluation, Inputs, Keys, Matrix, Metrics, evaluate};
+use polystep_record::{JsonLines, Keys, Prediction, RunFolder, SetFolder, TestSet, write_whole};
+use polystep_study::run::keys_of_config;
+use polystep_study::{Evaluation, Inputs, Matrix, Metrics, evaluate};
 
 use crate::args::{ThreadArgs, WritingArgs, at_least_one};
 use crate::device::Device;
 use crate::failure::{Result, bad_input};
-use crate::output::{Output, note};
+use crate::output::note;
 use crate::say;
 use crate::trained_model::TrainedModel;
 
@@ -117,7 +116,7 @@ pub fn run(args: Args) -> Result<()> {
         None if args.matrix => args.runs.iter().map(|run| measured(run)).collect::<Result<_>>()?,
         None => args.runs.iter().map(|run| evaluate_run(run, &options)).collect::<Result<_>>()?,
     };
-    let names: Vec<String> = args.runs.iter().map(|run| name_of(run)).collect();
+    let names: Vec<String> = args.runs.iter().map(|run| RunFolder::new(run).name()).collect();
     let matrix = Matrix::of(&names.iter().map(String::as_str).zip(all.iter().map(Some)).collect::<Vec<_>>());
     if args.matrix && matrix.is_none() {
         return Err(bad_input("one run on one test set is no matrix: polystep eval RUN... --on CONFIG:VARS,... first"));
@@ -162,7 +161,7 @@ fn check_notation(file: &Path, record: &Prediction, notation: Notation) -> Resul
 
 /// Scores predictions from anywhere: one beam is greedy, more are beam search.
 fn score_file(file: &Path, writing: &WritingArgs) -> Result<Metrics> {
-    let open = || polystep_study::predictions::open(file);
+    let open = || JsonLines::<Prediction>::open(file);
     let mut widest = 0;
     for record in open()? {
         let record = record?;
@@ -202,8 +201,8 @@ pub fn evaluate_run(run: &Path, options: &Options) -> Result<Metrics> {
         let look = before.is_some_and(|at| options.looks_at_less_than(&known.evaluations[at]));
         let place = if look { Some(tempfile::tempdir().context("cannot make a temporary folder")?) } else { None };
         let folder = match &place {
-            Some(place) => place.path().to_path_buf(),
-            None => set_folder(run, &task.space.key, task.vars as u32),
+            Some(place) => SetFolder::new(place.path()),
+            None => RunFolder::new(run).set(&TestSet::new(&task.space.key, task.vars as u32)),
         };
         answers::set(&mut stepper, &task, trained.tasks.contains(&task), &folder, options)?;
         let evaluation = score(&task, &folder)?;
@@ -224,10 +223,7 @@ pub fn evaluate_run(run: &Path, options: &Options) -> Result<Metrics> {
 
 fn write_metrics(run: &Path, metrics: &Metrics) -> Result<()> {
     let text = serde_json::to_string_pretty(metrics)?;
-    let mut out = Output::create(Some(&run.join("metrics.json")))?;
-    out.write_all(text.as_bytes())?;
-    out.write_all(b"\n")?;
-    out.finish()
+    Ok(write_whole(&RunFolder::new(run).metrics(), text + "\n")?)
 }
 
 /// Greedy answers to proofs that are in no set, scored; the records are written to `folder`.
@@ -235,7 +231,7 @@ pub fn evaluate_fresh(
     trained: &TrainedModel,
     task: &Task,
     (seed, proofs): (u64, u64),
-    folder: &Path,
+    folder: &SetFolder,
     threads: usize,
 ) -> Result<Metrics> {
     answers::fresh(&mut trained.stepper(Device::Cpu, threads)?, task, (seed, proofs), folder)?;
@@ -243,7 +239,7 @@ pub fn evaluate_fresh(
 }
 
 /// Scores the answers to a set, as [`answers`] left them in a folder.
-fn score(task: &Task, folder: &Path) -> Result<Evaluation> {
+fn score(task: &Task, folder: &SetFolder) -> Result<Evaluation> {
     let inputs = Inputs::open(folder)?;
     Ok(evaluate(&task.space.key, task.vars as u32, inputs, &task.writing)?)
 }
@@ -283,7 +279,7 @@ fn keys_of(trained: &TrainedModel) -> Result<Keys> {
 }
 
 fn read_metrics(run: &Path) -> Result<Metrics> {
-    let path = run.join("metrics.json");
+    let path = RunFolder::new(run).metrics();
     match std::fs::read_to_string(&path) {
         Ok(text) => serde_json::from_str(&text).map_err(|e| bad_input(format!("{} is damaged: {e}", path.display()))),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Metrics::default()),

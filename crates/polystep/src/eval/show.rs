@@ -1,7 +1,8 @@
 //! What was measured, as tables on the terminal: the paper's columns, and the matrix trained x tested.
 
+use polystep_record::Proportion;
 use polystep_study::columns::{Cell, Unit, cells};
-use polystep_study::{Evaluation, Matrix, Metrics, Proportion};
+use polystep_study::{Evaluation, Matrix, Metrics};
 
 use crate::failure::Result;
 use crate::{say, table};

@@ -12,7 +12,8 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::Context;
 use clap::{Args as ClapArgs, ValueEnum};
 use polystep_core::sets::{BEAM_STEPS, FixedSet, SEED};
-use polystep_core::{Guard, Polynomials, ProofRecord, Purpose, Sampler, Setting, Space, StepKind, Task};
+use polystep_core::{Guard, Polynomials, Purpose, Sampler, Setting, Space, StepKind, Task};
+use polystep_record::ProofRecord;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -255,8 +256,8 @@ impl Generator {
         let mine = &self.samplers[rayon::current_thread_index().unwrap_or(0)];
         let mut sampler = mine.lock().unwrap_or_else(PoisonError::into_inner);
         match &self.guard {
-            Some(guard) => indices.filter_map(|index| sampler.guarded_record(index, guard)).collect(),
-            None => indices.map(|index| sampler.record(index)).collect(),
+            Some(guard) => indices.filter_map(|index| ProofRecord::guarded(&mut sampler, index, guard)).collect(),
+            None => indices.map(|index| ProofRecord::of(&mut sampler, index)).collect(),
         }
     }
 }

@@ -12,7 +12,7 @@ use anyhow::Context;
 use arrow_array::builder::{ListBuilder, StringBuilder, StructBuilder, UInt32Builder, UInt64Builder};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Fields, Schema};
-use polystep_core::record::ProofRecord;
+use polystep_record::ProofRecord;
 
 use crate::failure::Result;
 use crate::generate::StepExample;

@@ -8,8 +8,9 @@ use std::fmt::Write as _;
 
 use polystep_core::{Setting, State, Task, Verdict, fit};
 use polystep_learn::decode::{
-    AnswerCache, BeamOptions, EngineStepper, Hypothesis, Start, Stopped, beam_search, recursive_proofs,
+    AnswerCache, BeamOptions, EngineStepper, Hypothesis, Start, beam_search, recursive_proofs,
 };
+use polystep_record::Stop;
 use serde::Serialize;
 
 use crate::device::Device;
@@ -53,7 +54,7 @@ struct NeuralProof {
     #[serde(skip_serializing_if = "Option::is_none")]
     outside: Option<String>,
     steps: Vec<NeuralStep>,
-    stop: &'static str,
+    stop: Stop,
     right: bool,
 }
 
@@ -80,7 +81,7 @@ pub fn prove(
     let written = writing.print(start);
     let Some(first) = lines.first() else {
         let (start, trained_on) = (written, description(&trained.config));
-        let proof = NeuralProof { start, trained_on, outside: None, steps: Vec::new(), stop: "end", right: true };
+        let proof = NeuralProof { start, trained_on, outside: None, steps: Vec::new(), stop: Stop::End, right: true };
         return if options.json { proof.json() } else { Ok(format!("{NOTHING_TO_PROVE}\n")) };
     };
     // One position is the last token's, `</s>`.
@@ -119,13 +120,8 @@ pub fn prove(
             beams: headline.iter().map(|h| (text(&h.tokens), h.logprob)).collect(),
         });
     }
-    let stop = match walked.stop {
-        Stopped::End => "end",
-        Stopped::Malformed => "malformed",
-        Stopped::Loop => "loop",
-        Stopped::Limit => "limit",
-    };
-    let right = stop == "end" && steps.iter().all(|s| s.verdict == Verdict::Exact.name());
+    let stop = walked.stop;
+    let right = stop == Stop::End && steps.iter().all(|s| s.verdict == Verdict::Exact.name());
     let outside = outside(trained, start)?;
     let proof = NeuralProof { start: written, trained_on: description(&trained.config), outside, steps, stop, right };
     if options.json { proof.json() } else { Ok(for_people(&proof, options, &stepper)) }
@@ -179,10 +175,10 @@ fn for_people(proof: &NeuralProof, options: &Options, stepper: &EngineStepper) -
     }
     let end = match (proof.right, proof.stop) {
         (true, _) => "every step is right".to_owned(),
-        (false, "end") => "a wrong proof".to_owned(),
-        (false, "malformed") => "stopped: it wrote something that cannot be read".to_owned(),
-        (false, "loop") => "stopped: it came back to an earlier state".to_owned(),
-        _ => "stopped: too many steps".to_owned(),
+        (false, Stop::End) => "a wrong proof".to_owned(),
+        (false, Stop::Malformed) => "stopped: it wrote something that cannot be read".to_owned(),
+        (false, Stop::Loop) => "stopped: it came back to an earlier state".to_owned(),
+        (false, Stop::Limit) => "stopped: too many steps".to_owned(),
     };
     let _ = writeln!(out, "\n{end}");
     out

@@ -12,10 +12,8 @@ use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 use polystep_core::proof::Operand;
-use polystep_core::{
-    Factor, Notation, Product, Proof, ProofRecord, Setting, State, Step, StepKind, StepRecord, Style, Task, Writing,
-    notation,
-};
+use polystep_core::{Factor, Notation, Product, Proof, Setting, State, Step, StepKind, Style, Task, Writing, notation};
+use polystep_record::{ProofRecord, StepRecord};
 
 use crate::args::{ThreadArgs, WritingArgs};
 use crate::bundled;

@@ -5,6 +5,7 @@
 use std::path::Path;
 
 use polystep_learn::config::RunConfig;
+use polystep_record::RunFolder;
 use polystep_study::records::Record;
 use polystep_study::tables::{Experiment, Recipe, Table};
 
@@ -17,12 +18,12 @@ use crate::output::note;
 pub fn import(folder: &Path, plans: &TablePlans, results: &mut ResultsFolder) -> Result<()> {
     let failed = |e| bad_input(format!("cannot read {}: {e}", folder.display()));
     let mut runs = Vec::new();
-    if folder.join("config.toml").exists() {
+    if RunFolder::new(folder).is_begun() {
         runs.push(folder.to_path_buf());
     } else {
         for entry in std::fs::read_dir(folder).map_err(failed)? {
             let path = entry.map_err(failed)?.path();
-            runs.extend(path.join("config.toml").exists().then_some(path));
+            runs.extend(RunFolder::new(&path).is_begun().then_some(path));
         }
         runs.sort();
     }
@@ -52,7 +53,7 @@ pub fn import(folder: &Path, plans: &TablePlans, results: &mut ResultsFolder) ->
 
 /// Which run of the tables a folder holds.
 fn known(run: &Path, plans: &TablePlans) -> Result<(Experiment, RunConfig)> {
-    let path = run.join("config.toml");
+    let path = RunFolder::new(run).config();
     let text = std::fs::read_to_string(&path).map_err(|e| bad_input(format!("cannot read {}: {e}", path.display())))?;
     let config = RunConfig::from_toml(&text, &[]).map_err(|e| bad_input(format!("{}: {e}", path.display())))?;
     let identity = |config: &RunConfig| {

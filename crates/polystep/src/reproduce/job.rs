@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use polystep_core::Purpose;
 use polystep_core::sets::FixedSet;
+use polystep_record::RunFolder;
 use polystep_study::records::{Record, Records};
 use polystep_study::tables::{Experiment, TestSet, test_sets};
 
@@ -99,7 +100,7 @@ impl Folders {
             return Ok(Remaining::Evaluate);
         }
         Ok(match () {
-            () if run.join("config.toml").exists() => Remaining::Resume,
+            () if RunFolder::new(&run).is_begun() => Remaining::Resume,
             () if self.weights(&job.name).is_some() => Remaining::Evaluate,
             () => Remaining::Train,
         })
@@ -114,12 +115,13 @@ impl Folders {
     /// its box stays as it is.
     pub fn unbox(&self, name: &str) -> Result<()> {
         let to = self.run(name);
-        let Some(from) = self.boxed(name).filter(|_| !to.join("config.toml").exists()) else { return Ok(()) };
+        let Some(from) = self.boxed(name).filter(|_| !RunFolder::new(&to).is_begun()) else { return Ok(()) };
         std::fs::create_dir_all(&to).with_context(|| format!("cannot make {}", to.display()))?;
-        for file in ["model.safetensors", "metrics.json", "metrics.jsonl", "config.toml"] {
-            if from.join(file).exists() {
-                std::fs::copy(from.join(file), to.join(file))
-                    .with_context(|| format!("cannot copy {}", from.join(file).display()))?;
+        let (from, to) = (RunFolder::new(from), RunFolder::new(to));
+        for file in [RunFolder::model, RunFolder::metrics, RunFolder::log, RunFolder::config] {
+            let (from, to) = (file(&from), file(&to));
+            if from.exists() {
+                std::fs::copy(&from, to).with_context(|| format!("cannot copy {}", from.display()))?;
             }
         }
         Ok(())
@@ -128,5 +130,6 @@ impl Folders {
 
 /// Whether a run's folder holds a finished model.
 fn is_trained(folder: &Path) -> bool {
-    ["config.toml", "model.safetensors", "metrics.json"].iter().all(|file| folder.join(file).exists())
+    let folder = RunFolder::new(folder);
+    folder.is_begun() && folder.model().exists() && folder.is_finished()
 }

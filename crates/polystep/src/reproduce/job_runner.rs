@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
-use polystep_study::paper::lookup;
+use polystep_record::paper::lookup;
 use polystep_study::records::Record;
 use polystep_study::tables::{Recipe, Table, TestSet};
 

@@ -10,8 +10,9 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use polystep_study::Proportion;
-use polystep_study::paper::Keys;
+use polystep_record::Proportion;
+use polystep_record::RunFolder;
+use polystep_record::paper::Keys;
 use polystep_study::records::{Record, Records};
 use polystep_study::tables::{Experiment, Need, TestSet};
 
@@ -140,13 +141,14 @@ impl JobRunner<'_> {
 /// A folder with the weights and nothing that was measured before.
 fn prepare(weights: &Path, run: &Path) -> Result<()> {
     fs::create_dir_all(run).with_context(|| format!("cannot make {}", run.display()))?;
-    let old = run.join("metrics.json");
+    let (weights, run) = (RunFolder::new(weights), RunFolder::new(run));
+    let old = run.metrics();
     if old.exists() {
         fs::remove_file(&old).with_context(|| format!("cannot remove {}", old.display()))?;
     }
-    for file in ["model.safetensors", "config.toml"] {
-        let from = weights.join(file);
-        fs::copy(&from, run.join(file)).with_context(|| format!("cannot copy {}", from.display()))?;
+    for file in [RunFolder::model, RunFolder::config] {
+        let from = file(&weights);
+        fs::copy(&from, file(&run)).with_context(|| format!("cannot copy {}", from.display()))?;
     }
     Ok(())
 }

@@ -1,42 +1,26 @@
-//! Shares with their intervals, and what a finished run reports.
+//! What training measures: scores on a validation or test set, the best of them, and the report of a finished run, which is
+//! the head of its `metrics.json`.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
-use polystep_core::wilson;
 use serde::{Deserialize, Serialize};
 
-/// So many of so many, with Wilson's 95 % interval.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Share {
-    /// How many are right.
-    pub right: u64,
-    /// Of how many.
-    pub total: u64,
-    /// Their quotient; 0 of nothing.
-    pub share: f64,
-    /// Lower end of the interval.
-    pub lo: f64,
-    /// Upper end of the interval.
-    pub hi: f64,
-}
-
-impl Share {
-    /// `right` of `total`.
-    pub fn new(right: u64, total: u64) -> Self {
-        let (lo, hi) = wilson(right, total);
-        Share { right, total, share: right as f64 / total.max(1) as f64, lo, hi }
-    }
-}
+use crate::proportion::{Proportion, fraction};
+use crate::recipe::Recipe;
 
 /// Teacher-forced exact match on a set.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Scores {
     /// Proofs with every step right.
-    pub full_proof: Share,
+    #[serde(with = "fraction")]
+    pub full_proof: Proportion,
     /// Steps that are right.
-    pub stepwise: Share,
+    #[serde(with = "fraction")]
+    pub stepwise: Proportion,
     /// Steps that are right, by what was expected.
-    pub by_kind: BTreeMap<String, Share>,
+    #[serde(with = "fraction::map")]
+    pub by_kind: BTreeMap<String, Proportion>,
     /// Mean loss over the target tokens of the steps that fit into the model.
     pub loss: f64,
     /// Steps longer than the model can take: wrong, not dropped.
@@ -48,7 +32,7 @@ pub struct Scores {
 
 /// The best validation so far: full proofs decide, then steps.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Best {
+pub struct BestValidation {
     /// After this step.
     pub step: u64,
     /// Examples seen.
@@ -59,17 +43,34 @@ pub struct Best {
     pub stepwise: f64,
 }
 
-impl Best {
+impl BestValidation {
     /// Whether these scores beat it.
     pub fn beaten_by(&self, scores: &Scores) -> bool {
-        let (full, step) = (scores.full_proof.share, scores.stepwise.share);
+        let (full, step) = (scores.full_proof.share(), scores.stepwise.share());
         full > self.full_proof || full == self.full_proof && step > self.stepwise
     }
 }
 
-/// `metrics.json` of a finished run.
+/// Why training ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum TrainingEnd {
+    /// Examples, steps or minutes are used up.
+    #[serde(rename = "the budget is spent")]
+    BudgetSpent,
+    /// Early stopping.
+    #[serde(rename = "no new best on the validation set")]
+    NoNewBest,
+}
+
+impl fmt::Display for TrainingEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
+}
+
+/// `metrics.json` of a run whose training is finished.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct TestReport {
+pub struct TrainingReport {
     /// Version of polystep.
     pub version: String,
     /// Commit it was built from.
@@ -77,7 +78,7 @@ pub struct TestReport {
     /// The device.
     pub device: String,
     /// The recipe.
-    pub recipe: String,
+    pub recipe: Recipe,
     /// The seed.
     pub seed: u64,
     /// Trained parameters.
@@ -97,9 +98,9 @@ pub struct TestReport {
     /// Training examples longer than the model can take.
     pub skipped: u64,
     /// Why training ended.
-    pub ended: String,
+    pub ended: TrainingEnd,
     /// The best validation.
-    pub valid: Option<Best>,
+    pub valid: Option<BestValidation>,
     /// The test set, measured once; none for a trial of a sweep, which never sees it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub test: Option<Scores>,
@@ -111,10 +112,10 @@ mod tests {
 
     #[test]
     fn ties_in_full_proofs_are_broken_by_steps() {
-        let best = Best { step: 1, examples: 1, full_proof: 0.0, stepwise: 0.25 };
+        let best = BestValidation { step: 1, examples: 1, full_proof: 0.0, stepwise: 0.25 };
         let scores = |full, step| Scores {
-            full_proof: Share::new(full, 10),
-            stepwise: Share::new(step, 100),
+            full_proof: Proportion::counted(full, 10),
+            stepwise: Proportion::counted(step, 100),
             by_kind: BTreeMap::new(),
             loss: 1.0,
             too_long: 0,

@@ -9,33 +9,33 @@ use serde::{Deserialize, Serialize};
 
 /// The tables with the six keys; the broader table of two comes first.
 const TABLES: [(&str, &str); 13] = [
-    ("var1coarsefull", include_str!("../../../paper/var1coarsefull.csv")),
-    ("var1coarse", include_str!("../../../paper/var1coarse.csv")),
-    ("var2coarse", include_str!("../../../paper/var2coarse.csv")),
-    ("results2varfine", include_str!("../../../paper/results2varfine.csv")),
-    ("var1error", include_str!("../../../paper/var1error.csv")),
-    ("var2error", include_str!("../../../paper/var2error.csv")),
-    ("var1combo", include_str!("../../../paper/var1combo.csv")),
-    ("var1comboerrors", include_str!("../../../paper/var1comboerrors.csv")),
-    ("annotate1var", include_str!("../../../paper/annotate1var.csv")),
-    ("annotate2var", include_str!("../../../paper/annotate2var.csv")),
-    ("annotate1varerror", include_str!("../../../paper/annotate1varerror.csv")),
-    ("annotate2varerror", include_str!("../../../paper/annotate2varerror.csv")),
-    ("curriculum-var1coarse", include_str!("../../../paper/curriculum-var1coarse.csv")),
+    ("var1coarsefull", include_str!("../paper/var1coarsefull.csv")),
+    ("var1coarse", include_str!("../paper/var1coarse.csv")),
+    ("var2coarse", include_str!("../paper/var2coarse.csv")),
+    ("results2varfine", include_str!("../paper/results2varfine.csv")),
+    ("var1error", include_str!("../paper/var1error.csv")),
+    ("var2error", include_str!("../paper/var2error.csv")),
+    ("var1combo", include_str!("../paper/var1combo.csv")),
+    ("var1comboerrors", include_str!("../paper/var1comboerrors.csv")),
+    ("annotate1var", include_str!("../paper/annotate1var.csv")),
+    ("annotate2var", include_str!("../paper/annotate2var.csv")),
+    ("annotate1varerror", include_str!("../paper/annotate1varerror.csv")),
+    ("annotate2varerror", include_str!("../paper/annotate2varerror.csv")),
+    ("curriculum-var1coarse", include_str!("../paper/curriculum-var1coarse.csv")),
 ];
 
 /// The tables of models tested on another space than their own.
 const OOD_TABLES: [(&str, &str); 3] = [
-    ("OOD2var", include_str!("../../../paper/OOD2var.csv")),
-    ("OODcoeff", include_str!("../../../paper/OODcoeff.csv")),
-    ("OODterm", include_str!("../../../paper/OODterm.csv")),
+    ("OOD2var", include_str!("../paper/OOD2var.csv")),
+    ("OODcoeff", include_str!("../paper/OODcoeff.csv")),
+    ("OODterm", include_str!("../paper/OODterm.csv")),
 ];
 
 /// The arithmetic probe, of which the paper has a sentence: one row for all exercises.
-const PROBE: [(&str, &str); 1] = [("arithmetic", include_str!("../../../paper/arithmetic.csv"))];
+const PROBE: [(&str, &str); 1] = [("arithmetic", include_str!("../paper/arithmetic.csv"))];
 
 /// The sizes of the problem spaces.
-const SIZES: (&str, &str) = ("colide", include_str!("../../../paper/colide.csv"));
+const SIZES: (&str, &str) = ("colide", include_str!("../paper/colide.csv"));
 
 /// A table of the paper as it stands in `paper/`, by its name.
 pub fn csv(name: &str) -> Option<&'static str> {
@@ -171,7 +171,7 @@ pub fn cell(table: &str, keys: &Keys, column: &str) -> Option<&'static str> {
 }
 
 /// Names of the key columns, in any table.
-pub(crate) const KEYS: [&str; 10] = [
+pub const KEYS: [&str; 10] = [
     "vars",
     "config",
     "setting",

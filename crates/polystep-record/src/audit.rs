@@ -2,14 +2,12 @@
 //!
 //! A record is believed in nothing but its start and its writing: inputs, targets, kinds and the end are all proved again.
 
-use crate::arithmetic::Exercise;
-use crate::explain::{Check, Explanation};
-use crate::judge::Verdict;
-use crate::notation::NotationError;
-use crate::poly::ArithmeticError;
-use crate::record::{ProofRecord, StepRecord};
-use crate::token;
-use crate::writing::{Line, Setting, Writing, WritingError};
+use polystep_core::arithmetic::Exercise;
+use polystep_core::{
+    ArithmeticError, Check, Explanation, Line, NotationError, Setting, Verdict, Writing, WritingError, token,
+};
+
+use crate::proof::{ProofRecord, StepRecord};
 
 /// Why a proof record cannot be checked at all.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -85,16 +83,12 @@ pub fn audit_step(writing: &Writing, line: &Line, step: &StepRecord) -> Check {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::examples::Sampler;
-    use crate::notation::Notation;
-    use crate::space::Space;
-    use crate::stream::Purpose;
-    use crate::task::Task;
+    use polystep_core::{Notation, Purpose, Sampler, Space, StepKind, Task};
 
     fn records(writing: Writing) -> Vec<ProofRecord> {
         let task = Task { writing, ..Task::new(Space::named("medium_terms").unwrap(), 2) };
         let mut sampler = Sampler::new(&task, 1, Purpose::Train).unwrap();
-        (0..20).map(|i| sampler.record(i)).collect()
+        (0..20).map(|i| ProofRecord::of(&mut sampler, i)).collect()
     }
 
     #[test]
@@ -136,7 +130,7 @@ mod tests {
         };
         assert!(found(&|r| r.end = "1".into()).starts_with("The record's end is not the endpoint, "));
         assert!(found(&|r| r.steps[1].input = "(1)".into()).starts_with("The step does not start where"));
-        assert!(found(&|r| r.steps[0].kind = crate::StepKind::Sumstep).ends_with(", not a sumstep."));
+        assert!(found(&|r| r.steps[0].kind = StepKind::Sumstep).ends_with(", not a sumstep."));
         assert!(found(&|r| r.steps[0].next = None).starts_with("The evaluated state does not follow"));
         assert!(found(&|r| r.steps.push(r.steps[0].clone())).starts_with("The proof was already finished before"));
     }

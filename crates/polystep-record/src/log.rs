@@ -1,40 +1,50 @@
-//! `metrics.jsonl`: one line per event, flushed as it is written. On a resume, lines past the checkpoint's step are cut off,
-//! so that a run that was killed and resumed has the same lines as one that was not.
+//! `metrics.jsonl`, the learning curves of a run: one line per event, flushed as it is written.
+//!
+//! On a resume, lines past the checkpoint's step are cut off. So a run that was killed and resumed has the same lines as one
+//! that was not. Lines of earlier versions, and of other programs, may lack what has a default here.
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
-use std::io::{BufRead, BufReader, Write};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::LearnError;
+use crate::error::RecordError;
+use crate::jsonl::JsonLines;
 
 /// A window of training steps.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TrainLine {
     /// The last step of the window.
+    #[serde(default)]
     pub step: u64,
     /// Examples seen so far.
     pub examples: u64,
     /// Mean loss over the window's target tokens.
     pub loss: f64,
     /// Mean gradient norm before clipping.
+    #[serde(default)]
     pub grad_norm: f64,
     /// Learning rate of the last step.
+    #[serde(default)]
     pub lr: f64,
     /// Share of the window's training examples with every token right.
-    pub exact: f64,
+    #[serde(default)]
+    pub exact: Option<f64>,
     /// Source and target tokens of the window.
+    #[serde(default)]
     pub tokens: u64,
     /// Seconds of training so far, over all resumes.
+    #[serde(default)]
     pub seconds: f64,
 }
 
 /// A validation.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ValidLine {
     /// After this step.
+    #[serde(default)]
     pub step: u64,
     /// Examples seen so far.
     pub examples: u64,
@@ -49,28 +59,33 @@ pub struct ValidLine {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub raw: bool,
     /// Mean loss over the target tokens.
-    pub loss: f64,
+    #[serde(default)]
+    pub loss: Option<f64>,
     /// Whether no earlier validation was as good.
+    #[serde(default)]
     pub best: bool,
     /// Seconds of training so far, over all resumes.
+    #[serde(default)]
     pub seconds: f64,
 }
 
 /// How the tasks of a curriculum stand after an exam.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CurriculumLine {
     /// After this step.
+    #[serde(default)]
     pub step: u64,
     /// Examples seen so far.
     pub examples: u64,
     /// In the order of the graph.
     pub tasks: Vec<TaskLine>,
     /// Seconds of training so far, over all resumes.
+    #[serde(default)]
     pub seconds: f64,
 }
 
 /// One task of a curriculum.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TaskLine {
     /// Its name.
     pub task: String,
@@ -81,10 +96,13 @@ pub struct TaskLine {
     /// The mastering rate.
     pub mastering: f64,
     /// Slope of the accuracy over steps.
+    #[serde(default)]
     pub progress: f64,
     /// Attention after redistribution.
+    #[serde(default)]
     pub attention: f64,
     /// Share of the examples of the next round.
+    #[serde(default)]
     pub share: f64,
     /// Examples of it that were trained on so far.
     pub examples: u64,
@@ -93,46 +111,61 @@ pub struct TaskLine {
 /// One line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Line {
+pub enum LogLine {
     /// Training.
     Train(TrainLine),
     /// Validation.
     Valid(ValidLine),
     /// The tasks of a curriculum.
     Curriculum(CurriculumLine),
+    /// Something that a later version writes.
+    #[serde(other)]
+    Other,
 }
 
-impl Line {
-    /// The step it belongs to.
-    pub fn step(&self) -> u64 {
+impl LogLine {
+    /// After which step, how many examples and how many seconds it was written; none if the line is of an unknown kind.
+    pub fn progress(&self) -> Option<(u64, u64, f64)> {
         match self {
-            Line::Train(line) => line.step,
-            Line::Valid(line) => line.step,
-            Line::Curriculum(line) => line.step,
+            LogLine::Train(line) => Some((line.step, line.examples, line.seconds)),
+            LogLine::Valid(line) => Some((line.step, line.examples, line.seconds)),
+            LogLine::Curriculum(line) => Some((line.step, line.examples, line.seconds)),
+            LogLine::Other => None,
         }
+    }
+
+    /// The validation, if it is one.
+    pub fn valid(&self) -> Option<&ValidLine> {
+        if let LogLine::Valid(line) = self { Some(line) } else { None }
     }
 }
 
 /// The open file.
-pub struct MetricsFile {
+#[derive(Debug)]
+pub struct LogFile {
     file: File,
 }
 
-impl MetricsFile {
-    /// Opens `path` for a run that continues after `step`; what an earlier session wrote past it is cut off, and so is a
-    /// line that it did not finish.
-    pub fn open(path: &Path, step: u64) -> Result<Self, LearnError> {
-        let open = || -> std::io::Result<File> {
+impl LogFile {
+    /// Opens `path` for a run that continues after `step`. What an earlier session wrote past that step is cut off, and so
+    /// is a line that it did not finish. A link is refused: the file that it points to would be cut.
+    pub fn open(path: &Path, step: u64) -> Result<LogFile, RecordError> {
+        let open = || -> io::Result<File> {
+            if fs::symlink_metadata(path).is_ok_and(|m| m.is_symlink()) {
+                return Err(io::Error::other(
+                    "it is a symbolic link, and what it points to would be cut; remove the link",
+                ));
+            }
             let file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
             let keep = lines_until(BufReader::new(&file), step)?;
             file.set_len(keep)?;
             Ok(file)
         };
-        Ok(MetricsFile { file: open().map_err(|e| LearnError::file("cannot write", path, e))? })
+        Ok(LogFile { file: open().map_err(RecordError::file("write", path))? })
     }
 
     /// Appends a line.
-    pub fn write(&mut self, line: &Line) -> std::io::Result<()> {
+    pub fn write(&mut self, line: &LogLine) -> io::Result<()> {
         let mut text = serde_json::to_vec(line)?;
         text.push(b'\n');
         self.file.write_all(&text)
@@ -140,13 +173,14 @@ impl MetricsFile {
 }
 
 /// Length in bytes of the whole lines up to `step`.
-fn lines_until(mut file: impl BufRead, step: u64) -> std::io::Result<u64> {
+fn lines_until(mut file: impl BufRead, step: u64) -> io::Result<u64> {
     let (mut keep, mut text) = (0, Vec::new());
     loop {
         text.clear();
         // Bytes: what a lost power supply leaves at the end may be no text.
         file.read_until(b'\n', &mut text)?;
-        let within = serde_json::from_slice::<Line>(&text).is_ok_and(|line| line.step() <= step);
+        let within = serde_json::from_slice::<LogLine>(&text)
+            .is_ok_and(|line| line.progress().is_some_and(|(at, ..)| at <= step));
         if !text.ends_with(b"\n") || !within {
             return Ok(keep);
         }
@@ -154,24 +188,16 @@ fn lines_until(mut file: impl BufRead, step: u64) -> std::io::Result<u64> {
     }
 }
 
-/// Every line of a run.
-pub fn read_metrics(path: &Path) -> Result<Vec<Line>, LearnError> {
-    let text = std::fs::read_to_string(path).map_err(|e| LearnError::file("cannot read", path, e))?;
-    let line = |(i, text): (usize, &str)| {
-        serde_json::from_str(text).map_err(|e| LearnError::Damaged {
-            path: path.to_path_buf(),
-            why: format!("line {}: {e}", i + 1),
-            help: String::new(),
-        })
-    };
-    text.lines().enumerate().map(line).collect()
+/// Every line of a log.
+pub fn read_log(path: &Path) -> Result<Vec<LogLine>, RecordError> {
+    JsonLines::open(path)?.collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn valid(step: u64) -> Line {
+    fn valid(step: u64) -> LogLine {
         let line = ValidLine {
             step,
             examples: 32 * step,
@@ -179,34 +205,34 @@ mod tests {
             stepwise: 0.75,
             by_kind: BTreeMap::from([("mulstep".into(), 0.6)]),
             raw: false,
-            loss: 0.1,
+            loss: Some(0.1),
             best: true,
             seconds: 1.5,
         };
-        Line::Valid(line)
+        LogLine::Valid(line)
     }
 
     #[test]
     fn a_resume_cuts_off_what_lies_past_the_checkpoint() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("metrics.jsonl");
-        let mut file = MetricsFile::open(&path, 0).unwrap();
+        let mut file = LogFile::open(&path, 0).unwrap();
         for step in [10, 20, 30] {
             file.write(&valid(step)).unwrap();
         }
         // Killed in the middle of a line, which ends in no text.
         file.file.write_all(b"{\"kind\":\"valid\",\"st\xff\0").unwrap();
-        MetricsFile::open(&path, 99).unwrap();
-        assert_eq!(read_metrics(&path).unwrap(), [valid(10), valid(20), valid(30)]);
-        let mut file = MetricsFile::open(&path, 20).unwrap();
+        LogFile::open(&path, 99).unwrap();
+        assert_eq!(read_log(&path).unwrap(), [valid(10), valid(20), valid(30)]);
+        let mut file = LogFile::open(&path, 20).unwrap();
         file.write(&valid(25)).unwrap();
-        assert_eq!(read_metrics(&path).unwrap(), [valid(10), valid(20), valid(25)]);
+        assert_eq!(read_log(&path).unwrap(), [valid(10), valid(20), valid(25)]);
     }
 
     #[test]
     fn a_line_without_kinds_is_read() {
         let old = r#"{"kind":"valid","step":3,"examples":96,"full_proof":0.5,"stepwise":0.75,"loss":0.1,"best":true,"seconds":1.5}"#;
-        let Line::Valid(line) = serde_json::from_str(old).unwrap() else { panic!("{old}") };
+        let LogLine::Valid(line) = serde_json::from_str(old).unwrap() else { panic!("{old}") };
         assert_eq!((line.step, line.by_kind.len()), (3, 0));
     }
 
@@ -214,5 +240,17 @@ mod tests {
     fn a_line_names_its_kind() {
         let text = serde_json::to_string(&valid(3)).unwrap();
         assert!(text.starts_with(r#"{"kind":"valid","step":3,"examples":96,"#), "{text}");
+    }
+
+    /// A run folder that somebody sent must not get a file elsewhere cut.
+    #[test]
+    fn a_link_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let [victim, log] = ["victim", "metrics.jsonl"].map(|name| folder.path().join(name));
+        fs::write(&victim, "mine").unwrap();
+        std::os::unix::fs::symlink(&victim, &log).unwrap();
+        let error = LogFile::open(&log, 9).unwrap_err().to_string();
+        assert!(error.contains("metrics.jsonl: it is a symbolic link"), "{error}");
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "mine");
     }
 }

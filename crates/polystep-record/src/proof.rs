@@ -1,17 +1,11 @@
-//! What is written to files: proofs and predictions, one JSON object per line.
+//! Proofs as `polystep generate` writes them: one JSON object per line.
 //!
-//! Infix states have no blanks; prefix states are tokens joined by one blank; so text and tokens determine each other.
+//! Infix states have no blanks, and prefix states are tokens joined by one blank. So text and tokens determine each other.
 
+use polystep_core::{
+    Granularity, Guard, Line, Notation, Purpose, Sampler, Setting, StepKind, Style, Writing, WrittenProof, token,
+};
 use serde::{Deserialize, Serialize};
-
-use crate::examples::Sampler;
-use crate::granularity::Granularity;
-use crate::guard::Guard;
-use crate::notation::{Notation, Style};
-use crate::proof::StepKind;
-use crate::stream::Purpose;
-use crate::token;
-use crate::writing::{Line, Setting, Writing};
 
 /// A proof.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -57,32 +51,6 @@ pub struct StepRecord {
     pub next: Option<String>,
 }
 
-/// What a model wrote for one step, best first.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct PredictionRecord {
-    /// The id of the proof.
-    pub proof: String,
-    /// Which step of it.
-    pub step: usize,
-    /// What the step does.
-    pub kind: StepKind,
-    /// What the model read.
-    pub input: String,
-    /// What it was to write.
-    pub target: String,
-    /// What it wrote.
-    pub beams: Vec<Beam>,
-}
-
-/// One answer of a model.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Beam {
-    /// The text.
-    pub output: String,
-    /// The sum of the log-probabilities of its tokens, `</s>` included.
-    pub logprob: f64,
-}
-
 fn is_default(style: &Style) -> bool {
     *style == Style::default()
 }
@@ -110,37 +78,25 @@ impl ProofRecord {
         let ProofRecord { setting, granularity, notation, style, .. } = *self;
         Writing { setting, granularity, notation, style }
     }
-}
 
-impl Sampler {
-    /// Proof `index` as a record.
-    pub fn record(&mut self, index: u64) -> ProofRecord {
-        self.record_under(index, None).expect("without a guard nothing is refused")
+    /// Proof `index` of a sampler.
+    pub fn of(sampler: &mut Sampler, index: u64) -> ProofRecord {
+        ProofRecord::drawn(sampler, index, None).expect("without a guard nothing is refused")
     }
 
-    /// Proof `index` as a training record, drawn again while its endpoint is guarded; none if the guard leaves nothing to draw.
-    pub fn guarded_record(&mut self, index: u64, guard: &Guard) -> Option<ProofRecord> {
-        self.record_under(index, Some(guard))
+    /// Proof `index` as a training record. It is drawn again while its endpoint is guarded; none if the guard leaves nothing
+    /// to draw.
+    pub fn guarded(sampler: &mut Sampler, index: u64, guard: &Guard) -> Option<ProofRecord> {
+        ProofRecord::drawn(sampler, index, Some(guard))
     }
 
-    fn record_under(&mut self, index: u64, guard: Option<&Guard>) -> Option<ProofRecord> {
-        let (vars, writing) = (self.task().vars, self.task().writing);
-        let Writing { setting, granularity, notation, style } = writing;
-        let (lines, start, end) = if setting == Setting::Arithmetic {
-            let line = self.exercise_line(index, guard);
-            let (start, end) = (writing.text(&line.input), writing.text(&line.target));
-            (vec![line], start, end)
-        } else {
-            if !self.draw(index, guard) {
-                return None;
-            }
-            let proof = self.proof_of_drawn();
-            (writing.lines(&proof), writing.print(&proof.start), writing.print(proof.end()))
-        };
-        let config = self.task().space.key.clone();
+    fn drawn(sampler: &mut Sampler, index: u64, guard: Option<&Guard>) -> Option<ProofRecord> {
+        let WrittenProof { lines, start, end } = sampler.written(index, guard)?;
+        let (vars, config) = (sampler.task().vars, sampler.task().space.key.clone());
+        let Writing { setting, granularity, notation, style } = sampler.task().writing;
         Some(ProofRecord {
-            id: proof_id(&config, vars, self.purpose(), self.seed(), index),
-            seed: self.seed(),
+            id: proof_id(&config, vars, sampler.purpose(), sampler.seed(), index),
+            seed: sampler.seed(),
             index,
             config,
             vars,
@@ -158,14 +114,13 @@ impl Sampler {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::space::Space;
-    use crate::task::Task;
+    use polystep_core::{Space, Task};
 
     #[test]
     fn a_record_is_one_line_of_json() {
         let mut task = Task::new(Space::named("small_coeff").unwrap(), 1);
         task.writing.setting = Setting::Calculator;
-        let record = Sampler::new(&task, 1, Purpose::Train).unwrap().record(3);
+        let record = ProofRecord::of(&mut Sampler::new(&task, 1, Purpose::Train).unwrap(), 3);
         let json = serde_json::to_string(&record).unwrap();
         assert!(
             json.starts_with(r#"{"id":"small_coeff:1:train:1:3","seed":1,"index":3,"config":"small_coeff","vars":1,"#),

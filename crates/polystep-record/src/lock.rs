@@ -1,0 +1,39 @@
+//! A folder that belongs to one process for a while. The lock is the operating system's, so it ends with the process,
+//! however that ends; a lock file would stay behind.
+
+use std::fs::{File, TryLockError};
+use std::path::Path;
+
+use crate::error::RecordError;
+
+/// A folder that no other process trains into while this value lives.
+#[derive(Debug)]
+pub struct FolderLock(#[expect(dead_code, reason = "held, not read")] Option<File>);
+
+impl FolderLock {
+    /// Takes a folder, or says that another process has it. A file system without locks does not stop a run; there, nobody
+    /// is warned.
+    pub fn take(folder: &Path) -> Result<FolderLock, RecordError> {
+        let Ok(file) = File::open(folder) else { return Ok(FolderLock(None)) };
+        match file.try_lock() {
+            Ok(()) => Ok(FolderLock(Some(file))),
+            Err(TryLockError::WouldBlock) => Err(RecordError::InUse { folder: folder.to_path_buf() }),
+            Err(TryLockError::Error(_)) => Ok(FolderLock(None)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_locked_once_at_a_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let held = FolderLock::take(folder.path()).unwrap();
+        let error = FolderLock::take(folder.path()).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("{} is in use: ", folder.path().display())), "{error}");
+        drop(held);
+        FolderLock::take(folder.path()).unwrap();
+    }
+}

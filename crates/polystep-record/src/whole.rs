@@ -1,0 +1,239 @@
+//! Files and folders that are whole or not there: written under a temporary name beside their place, synced, renamed, and
+//! the folder synced after them. A process may be killed between any two instructions, so nothing here is written otherwise.
+//!
+//! A temporary name is random and is never opened through a link. A run folder that somebody sent can therefore not make
+//! us write elsewhere. The writer holds a lock on its temporary file. The lock ends with the process, so the next writer in
+//! the same folder knows which temporary files nobody will finish, and removes those.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use tempfile::{Builder, NamedTempFile, TempDir};
+
+use crate::error::RecordError;
+
+const PREFIX: &str = ".polystep-";
+const SUFFIX: &str = ".tmp";
+
+/// A file that appears under its name when it is finished. Dropped before that, it leaves nothing behind.
+#[derive(Debug)]
+pub struct WholeFile {
+    file: BufWriter<NamedTempFile>,
+    path: PathBuf,
+}
+
+impl WholeFile {
+    /// Begins to write the file `path`, whose folder must exist.
+    pub fn create(path: &Path) -> Result<WholeFile, RecordError> {
+        let file = locked(path, |folder| builder(0o666).tempfile_in(folder), |file| file.as_file().try_clone());
+        let file = file.map_err(RecordError::file("write", path))?;
+        Ok(WholeFile { file: BufWriter::with_capacity(1 << 18, file), path: path.to_path_buf() })
+    }
+
+    /// Gives the file its name.
+    pub fn finish(self) -> Result<(), RecordError> {
+        let WholeFile { file, path } = self;
+        let finish = || -> io::Result<()> {
+            let file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
+            file.as_file().sync_all()?;
+            file.persist(&path)?;
+            sync_folder(&path)
+        };
+        finish().map_err(RecordError::file("write", &path))
+    }
+}
+
+impl Write for WholeFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// Writes `bytes` under `path`, or nothing.
+pub fn write_whole(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), RecordError> {
+    write_parts(path, &[bytes.as_ref()])
+}
+
+/// Writes the parts one after the other under `path`, or nothing.
+pub fn write_parts(path: &Path, parts: &[&[u8]]) -> Result<(), RecordError> {
+    let mut file = WholeFile::create(path)?;
+    parts.iter().try_for_each(|part| file.write_all(part)).map_err(RecordError::file("write", path))?;
+    file.finish()
+}
+
+/// A folder that appears under its name when it is finished. Dropped before that, it leaves nothing behind.
+#[derive(Debug)]
+pub struct WholeFolder {
+    temporary: TempDir,
+    /// Tells other processes that somebody is still writing.
+    _lock: File,
+    path: PathBuf,
+}
+
+impl WholeFolder {
+    /// Begins to write the folder `path`, which must be empty or not there.
+    pub fn create(path: &Path) -> Result<WholeFolder, RecordError> {
+        let mut lock = None;
+        let temporary = locked(
+            path,
+            |folder| builder(0o777).tempdir_in(folder),
+            |made| {
+                let file = File::open(made)?;
+                lock = Some(file.try_clone()?);
+                Ok(file)
+            },
+        );
+        let (temporary, lock) = temporary
+            .and_then(|made| Ok((made, lock.ok_or(io::ErrorKind::NotFound)?)))
+            .map_err(RecordError::file("write", path))?;
+        Ok(WholeFolder { temporary, _lock: lock, path: path.to_path_buf() })
+    }
+
+    /// The name that it will have.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A new file inside; folders on the way are made.
+    pub fn file(&self, name: &str) -> Result<File, RecordError> {
+        let path = self.temporary.path().join(name);
+        let folders = path.parent().map_or(Ok(()), fs::create_dir_all);
+        folders.and_then(|()| File::create(&path)).map_err(RecordError::file("write", path))
+    }
+
+    /// Gives the folder its name.
+    pub fn finish(self) -> Result<(), RecordError> {
+        let named = fs::rename(self.temporary.path(), &self.path).and_then(|()| sync_folder(&self.path));
+        named.map_err(RecordError::file("write", &self.path))?;
+        let _ = self.temporary.keep();
+        Ok(())
+    }
+}
+
+/// A temporary file or folder beside `path`, locked for as long as it is open.
+fn locked<T: AsRef<Path>>(
+    path: &Path,
+    make: impl Fn(&Path) -> io::Result<T>,
+    mut open: impl FnMut(&T) -> io::Result<File>,
+) -> io::Result<T> {
+    if path.file_name().is_none() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "this is not a file name"));
+    }
+    sweep(folder_of(path));
+    loop {
+        let made = make(folder_of(path))?;
+        let file = open(&made)?;
+        // Where there are no locks, nothing is swept either.
+        if file.lock().is_err() {
+            return Ok(made);
+        }
+        // Another process may have swept it away in the moment before it was locked.
+        let there =
+            fs::symlink_metadata(made.as_ref()).is_ok_and(|m| file.metadata().is_ok_and(|f| f.ino() == m.ino()));
+        if there {
+            return Ok(made);
+        }
+    }
+}
+
+/// Removes what dead processes left half-written in a folder. What somebody still holds stays, and so does everything that
+/// does not have one of our temporary names.
+pub fn sweep(folder: &Path) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let ours = name.to_str().is_some_and(|name| name.starts_with(PREFIX) && name.ends_with(SUFFIX));
+        let Ok(kind) = entry.file_type() else { continue };
+        if !ours || kind.is_symlink() || !File::open(entry.path()).is_ok_and(|file| file.try_lock().is_ok()) {
+            continue;
+        }
+        let path = entry.path();
+        let _ = if kind.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+    }
+}
+
+/// Temporary names; the user's umask takes its part of `mode`, as for any other new file.
+fn builder(mode: u32) -> Builder<'static, 'static> {
+    let mut builder = Builder::new();
+    builder.prefix(PREFIX).suffix(SUFFIX).permissions(fs::Permissions::from_mode(mode));
+    builder
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Makes the new name last.
+fn sync_folder(path: &Path) -> io::Result<()> {
+    File::open(folder_of(path))?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn replaces_the_old_file_and_leaves_nothing_beside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.bin");
+        write_whole(&path, b"old").unwrap();
+        write_parts(&path, &[b"ne", b"w"]).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_cannot_get_its_name_is_not_left_under_another() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.bin");
+        fs::create_dir(&path).unwrap();
+        assert!(write_whole(&path, b"x").unwrap_err().to_string().starts_with("cannot write "));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_missing_folder_is_one_sentence() {
+        let error = write_whole(Path::new("/nowhere/at/all/a.bin"), b"x").unwrap_err().to_string();
+        assert!(error.starts_with("cannot write /nowhere/at/all/a.bin: "), "{error}");
+    }
+
+    /// A run folder that somebody sent holds links under the names that we write to, or once wrote to.
+    #[test]
+    fn a_link_is_replaced_and_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let [victim, path] = ["victim", "model.safetensors"].map(|name| folder.path().join(name));
+        fs::write(&victim, "mine").unwrap();
+        symlink(&victim, &path).unwrap();
+        symlink(&victim, folder.path().join("model.tmp")).unwrap();
+        write_whole(&path, b"theirs").unwrap();
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "mine");
+        assert!(!fs::symlink_metadata(&path).unwrap().is_symlink());
+    }
+
+    /// Only what a dead process left goes. A file that is being written stays, and so does whatever else ends in `.tmp`.
+    #[test]
+    fn only_what_nobody_holds_is_swept() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = |name: &str| folder.path().join(name);
+        let (left, left_folder) = (place(".polystep-dead.tmp"), place(".polystep-gone.tmp"));
+        fs::write(&left, "half").unwrap();
+        fs::create_dir(&left_folder).unwrap();
+        fs::write(place("thesis.tmp"), "mine").unwrap();
+        symlink(place("thesis.tmp"), place(".polystep-link.tmp")).unwrap();
+        let (mut file, written) = (WholeFile::create(&place("a")).unwrap(), WholeFolder::create(&place("b")).unwrap());
+        file.write_all(b"whole").unwrap();
+        sweep(folder.path());
+        assert!(!left.exists() && !left_folder.exists());
+        assert!(place("thesis.tmp").exists() && place(".polystep-link.tmp").exists());
+        file.finish().unwrap();
+        written.finish().unwrap();
+        assert!(place("a").is_file() && place("b").is_dir());
+    }
+}
