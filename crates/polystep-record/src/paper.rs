@@ -5,7 +5,10 @@
 //! The endpoint columns belong to a separate one-shot model, which the paper lists on the rows of the step-wise one.
 
 use polystep_core::arithmetic::MIXTURE;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
+
+use crate::keys::{Keys, PaperSetting, key_text};
+use crate::test_set::TestSet;
 
 /// The tables with the six keys; the broader table of two comes first.
 const TABLES: [(&str, &str); 13] = [
@@ -43,60 +46,6 @@ pub fn csv(name: &str) -> Option<&'static str> {
     all.into_iter().find(|(table, _)| *table == name).map(|(_, csv)| *csv)
 }
 
-/// What identifies a row of the paper's tables.
-#[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
-pub struct Keys {
-    /// Number of variables.
-    pub vars: u32,
-    /// `medium_coeff`, …
-    pub config: String,
-    /// plain, tuned, calculator, annotated, curriculum; endpoint for the one-shot model.
-    pub setting: String,
-    /// coarse or fine.
-    pub granularity: String,
-    /// infix or prefix.
-    pub notation: String,
-    /// C, C2, C4, or empty.
-    #[serde(default)]
-    pub curriculum: String,
-    /// Further spaces that the model learned beside its own, as `config:vars`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub also: Vec<String>,
-}
-
-impl Keys {
-    /// The keys of the row for one test set, if the model was trained on its space; for a model of several spaces each of
-    /// them is a home.
-    pub fn at_home(&self, config: &str, vars: u32) -> Option<Keys> {
-        let own = self.config == config && self.vars == vars;
-        (own || self.also.contains(&format!("{config}:{vars}"))).then(|| Keys {
-            config: config.to_owned(),
-            vars,
-            ..self.clone()
-        })
-    }
-
-    /// The row's name for people: `1 variable · medium_coeff · plain · coarse · prefix`.
-    pub fn title(&self) -> String {
-        if self.setting == "arithmetic" {
-            return format!("arithmetic probe · {} · {}", self.config, self.notation);
-        }
-        let vars = if self.vars == 1 { "1 variable".to_owned() } else { format!("{} variables", self.vars) };
-        let mut parts = vec![vars, self.config.clone(), self.setting.clone()];
-        if !self.also.is_empty() {
-            let more = self.also.len();
-            parts.insert(2, format!("and {more} more space{}", if more == 1 { "" } else { "s" }));
-        }
-        if self.setting != "endpoint" {
-            parts.push(self.granularity.clone());
-        }
-        parts.push(self.notation.clone());
-        parts.push(self.curriculum.clone());
-        parts.retain(|part| !part.is_empty());
-        parts.join(" · ")
-    }
-}
-
 /// A number of the paper, as printed.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Printed {
@@ -112,62 +61,58 @@ pub struct Printed {
 
 /// Every number the paper prints about an experiment; empty if it has no such row.
 pub fn lookup(keys: &Keys) -> Vec<Printed> {
-    if keys.setting == "arithmetic" {
+    if keys.is(PaperSetting::Arithmetic) {
         let of_this_model = |column: &str| match column.strip_suffix("_acc") {
             Some(exercises) => keys.config == MIXTURE || keys.config == exercises,
             None => true,
         };
         return search(&PROBE, |_, _| true, of_this_model);
     }
-    let vars = keys.vars.to_string();
-    let endpoint = keys.setting == "endpoint";
-    let wanted = |key: &str, value: &str| match key {
-        "vars" => value == vars,
-        "config" => value == keys.config,
-        "notation" => value == keys.notation,
-        // The endpoint model stands on every row of its space and notation.
-        "setting" => value == if endpoint { "plain" } else { &keys.setting },
-        "granularity" => endpoint || value == keys.granularity,
-        "curriculum" => value == keys.curriculum,
-        _ => true,
-    };
-    let of_this_model = |column: &str| column.starts_with("endpoint_") == endpoint;
-    search(&TABLES, wanted, of_this_model)
+    let endpoint = keys.is(PaperSetting::Endpoint);
+    // The endpoint model stands on every row of its space and notation.
+    let row = Keys { setting: if endpoint { Some(PaperSetting::Plain) } else { keys.setting }, ..keys.clone() };
+    let wanted = |key: &str, value: &str| endpoint && key == "granularity" || row.matches(key, value);
+    search(&TABLES, wanted, |column| column.starts_with("endpoint_") == endpoint)
 }
 
 /// The paper's numbers of a model trained on one space and tested on another.
 pub fn lookup_ood(trained: &Keys, test_config: &str, test_vars: u32) -> Vec<Printed> {
-    let (train_vars, test_vars) = (trained.vars.to_string(), test_vars.to_string());
-    let wanted = |key: &str, value: &str| match key {
-        "train_vars" => value == train_vars,
-        "test_vars" => value == test_vars,
-        "train_config" => value == trained.config,
-        "test_config" => value == test_config,
-        "setting" => value == trained.setting,
-        "granularity" => value == trained.granularity,
-        "notation" => value == trained.notation,
-        _ => true,
+    let tested = Keys { config: test_config.to_owned(), vars: test_vars, ..Keys::default() };
+    let wanted = |key: &str, value: &str| match (key.strip_prefix("train_"), key.strip_prefix("test_")) {
+        (Some(key), _) => trained.matches(key, value),
+        (_, Some(key)) => tested.matches(key, value),
+        _ => trained.matches(key, value),
     };
     search(&OOD_TABLES, wanted, |_| trained.curriculum.is_empty())
 }
 
 /// What stands in a column of one table, on the row of these keys: also words, such as the size of a tuned model.
 pub fn cell(table: &str, keys: &Keys, column: &str) -> Option<&'static str> {
-    let mut lines = csv(table)?.lines();
-    let header: Vec<&str> = lines.next()?.split(',').collect();
-    let at = |name: &str| header.iter().position(|h| *h == name);
-    let vars = keys.vars.to_string();
-    let wanted = [
-        (at("vars")?, &vars),
-        (at("config")?, &keys.config),
-        (at("setting")?, &keys.setting),
-        (at("granularity")?, &keys.granularity),
-        (at("notation")?, &keys.notation),
-        (at("curriculum")?, &keys.curriculum),
-    ];
-    let column = at(column)?;
-    let mut rows = lines.map(|line| line.split(',').collect::<Vec<_>>());
-    rows.find(|row| wanted.iter().all(|(i, text)| row.get(*i) == Some(&text.as_str())))?.get(column).copied()
+    let is_key = |(key, value): &(&str, &str)| !KEYS.contains(key) || keys.matches(key, value);
+    let row = rows(csv(table)?).find(|row| row.iter().all(is_key))?;
+    row.into_iter().find(|(name, _)| *name == column).map(|(_, text)| text)
+}
+
+/// The size of a problem space: how many unsimplified polynomials it has, and how many endpoints.
+pub fn size_estimate(set: &TestSet) -> Option<[f64; 2]> {
+    let keys = Keys { config: set.config.clone(), vars: set.vars, ..Keys::default() };
+    let number = |column| cell(SIZES.0, &keys, column)?.parse().ok();
+    Some([number("equation_size_estimate")?, number("endpoint_size_estimate")?])
+}
+
+impl Keys {
+    /// Whether a key of a row has this value.
+    fn matches(&self, key: &str, value: &str) -> bool {
+        match key {
+            "vars" => value.parse() == Ok(self.vars),
+            "config" => value == self.config,
+            "setting" => key_text(&self.setting) == value,
+            "granularity" => key_text(&self.granularity) == value,
+            "notation" => key_text(&self.notation) == value,
+            "curriculum" => value == self.curriculum,
+            _ => true,
+        }
+    }
 }
 
 /// Names of the key columns, in any table.
@@ -184,6 +129,13 @@ pub const KEYS: [&str; 10] = [
     "test_config",
 ];
 
+/// The rows of a table: the name of each column, and what is printed there.
+pub fn rows(csv: &'static str) -> impl Iterator<Item = Vec<(&'static str, &'static str)>> {
+    let mut lines = csv.lines();
+    let header: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
+    lines.map(move |line| header.iter().copied().zip(line.split(',')).collect())
+}
+
 fn search(
     tables: &[(&'static str, &'static str)],
     wanted: impl Fn(&str, &str) -> bool,
@@ -191,14 +143,8 @@ fn search(
 ) -> Vec<Printed> {
     let mut found: Vec<Printed> = Vec::new();
     for &(table, csv) in tables {
-        let mut lines = csv.lines();
-        let header: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
-        for line in lines {
-            let row = || header.iter().copied().zip(line.split(','));
-            if !row().all(|(key, value)| !KEYS.contains(&key) || wanted(key, value)) {
-                continue;
-            }
-            for (column, text) in row() {
+        for row in rows(csv).filter(|row| row.iter().all(|(key, value)| !KEYS.contains(key) || wanted(key, value))) {
+            for (column, text) in row {
                 let new = !KEYS.contains(&column) && keep(column) && found.iter().all(|p| p.column != column);
                 // Hyper-parameters such as `size` are words, not results; `<1` is a bound.
                 if let (true, Ok(value)) = (new, text.trim_start_matches('<').parse()) {
@@ -215,8 +161,8 @@ mod tests {
     use super::*;
 
     fn keys(vars: u32, config: &str, setting: &str, granularity: &str, notation: &str) -> Keys {
-        let [config, setting, granularity, notation] = [config, setting, granularity, notation].map(str::to_owned);
-        Keys { vars, config, setting, granularity, notation, curriculum: String::new(), also: Vec::new() }
+        let (granularity, notation) = (granularity.parse().ok(), notation.parse().ok());
+        Keys { vars, config: config.into(), setting: setting.parse().ok(), granularity, notation, ..Keys::default() }
     }
 
     fn value(found: &[Printed], column: &str) -> Option<f64> {
@@ -266,17 +212,12 @@ mod tests {
     }
 
     #[test]
-    fn every_space_a_model_learned_is_a_home() {
-        let mut both = keys(1, "small_coeff", "plain", "coarse", "infix");
-        assert_eq!(both.at_home("large_coeff", 2), None);
-        both.also = vec!["large_coeff:2".to_owned()];
-        assert_eq!(both.title(), "1 variable · small_coeff · and 1 more space · plain · coarse · infix");
-        let row = both.at_home("large_coeff", 2).unwrap();
-        assert_eq!(
-            value(&lookup(&row), "train_examples"),
-            value(&lookup(&keys(2, "large_coeff", "plain", "coarse", "infix")), "train_examples")
-        );
-        assert!(value(&lookup(&row), "full_proof_acc").is_some());
+    fn every_space_of_the_paper_has_its_size() {
+        for key in polystep_core::space::KEYS {
+            assert!([1, 2].iter().all(|vars| size_estimate(&TestSet::new(key, *vars)).is_some()));
+        }
+        assert_eq!(size_estimate(&TestSet::new("medium_terms", 2)), Some([1.73e9, 801e6]));
+        assert_eq!(size_estimate(&TestSet::new("medium_terms", 3)), None);
     }
 
     /// Every row of every table is reached by its own keys, so no file is misspelt or left out.

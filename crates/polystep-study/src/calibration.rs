@@ -5,10 +5,9 @@
 //! Precision is the share of sure answers that are right, recall the share of right answers that are sure, so
 //! recall = precision × sure rate ÷ top-1: the identity by which misprints in the paper's tables were found.
 
-use serde::{Deserialize, Serialize};
-
 use crate::ranking::{self, Cut, Scored};
-use polystep_record::proportion::{Proportion, six, six_or_null};
+use polystep_record::Proportion;
+use polystep_record::metrics::{BestThreshold, Calibration, CurvePoint, ReliabilityBin, Sure};
 
 /// The paper's threshold.
 pub const THRESHOLD: f64 = 5.0;
@@ -36,108 +35,24 @@ pub fn margin(logprobs: impl IntoIterator<Item = f64>) -> f64 {
     }
 }
 
-/// The paper's four columns, at one threshold.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Sure {
-    /// An answer is sure if its margin is greater.
-    #[serde(serialize_with = "six")]
-    pub threshold: f64,
-    /// Share of answers that are sure.
-    pub sure_rate: Option<Proportion>,
-    /// Share of sure answers that are right; nothing if none is sure.
-    pub precision: Option<Proportion>,
-    /// Share of right answers that are sure; nothing if none is right.
-    pub recall: Option<Proportion>,
-    /// Harmonic mean of precision and recall, a fraction.
-    #[serde(serialize_with = "six_or_null")]
-    pub f1: Option<f64>,
-}
-
-impl Sure {
-    /// Counts at a threshold.
-    pub fn at(threshold: f64, answers: &[Answer]) -> Sure {
-        let count = |keep: &dyn Fn(&Answer) -> bool| answers.iter().filter(|a| keep(a)).count() as u64;
-        let sure = count(&|a| a.margin > threshold);
-        let right = count(&|a| a.right);
-        let sure_and_right = count(&|a| a.right && a.margin > threshold);
-        Sure {
-            threshold,
-            sure_rate: Proportion::new(sure, answers.len() as u64),
-            precision: Proportion::new(sure_and_right, sure),
-            recall: Proportion::new(sure_and_right, right),
-            f1: f1(sure_and_right, sure, right),
-        }
+/// Counts at a threshold.
+pub fn sure_at(threshold: f64, answers: &[Answer]) -> Sure {
+    let count = |keep: &dyn Fn(&Answer) -> bool| answers.iter().filter(|a| keep(a)).count() as u64;
+    let sure = count(&|a| a.margin > threshold);
+    let right = count(&|a| a.right);
+    let sure_and_right = count(&|a| a.right && a.margin > threshold);
+    Sure {
+        threshold,
+        sure_rate: Proportion::new(sure, answers.len() as u64),
+        precision: Proportion::new(sure_and_right, sure),
+        recall: Proportion::new(sure_and_right, right),
+        f1: f1(sure_and_right, sure, right),
     }
 }
 
 /// 2·both ÷ (sure + right): the harmonic mean of precision and recall, and 0 where those do not meet.
 fn f1(sure_and_right: u64, sure: u64, right: u64) -> Option<f64> {
     (sure + right > 0).then(|| 2.0 * sure_and_right as f64 / (sure + right) as f64)
-}
-
-/// A threshold chosen on validation, and what it gives on test.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Best {
-    /// How many validation steps it was chosen on.
-    pub valid_steps: u64,
-    /// The best F1, on validation.
-    #[serde(serialize_with = "six")]
-    pub valid_f1: f64,
-    /// The columns on the test answers at this threshold.
-    pub test: Sure,
-}
-
-/// A step of the precision-recall curve, in percent.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-pub struct CurvePoint {
-    /// Answers with at least this margin are accepted; nothing stands for +∞.
-    #[serde(serialize_with = "six_or_null")]
-    pub margin: Option<f64>,
-    /// Precision, in percent.
-    #[serde(serialize_with = "six")]
-    pub precision: f64,
-    /// Recall, in percent.
-    #[serde(serialize_with = "six")]
-    pub recall: f64,
-}
-
-/// Answers whose probability lies in one tenth of the unit interval.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Bin {
-    /// Lower end of p₁, in percent.
-    #[serde(serialize_with = "six")]
-    pub from: f64,
-    /// Upper end of p₁, in percent.
-    #[serde(serialize_with = "six")]
-    pub to: f64,
-    /// Mean p₁ of the answers, in percent.
-    #[serde(serialize_with = "six")]
-    pub confidence: f64,
-    /// How many of them are right.
-    pub right: Proportion,
-}
-
-/// Everything about the model's confidence.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Calibration {
-    /// The paper's columns, at its threshold.
-    #[serde(flatten)]
-    pub sure: Sure,
-    /// Area under the ROC curve of the margin, right answers positive; nothing unless both kinds occur.
-    #[serde(serialize_with = "six_or_null")]
-    pub auroc: Option<f64>,
-    /// Average precision of the margin, right answers positive.
-    #[serde(serialize_with = "six_or_null")]
-    pub auprc: Option<f64>,
-    /// The threshold with the best F1 on validation; nothing without validation records.
-    pub best: Option<Best>,
-    /// Mean distance between p₁ and the share of right answers, over the bins, weighted; in percent.
-    #[serde(serialize_with = "six_or_null")]
-    pub expected_error: Option<f64>,
-    /// Probability of the answer against how often it is right.
-    pub reliability: Vec<Bin>,
-    /// The precision-recall curve, at most [`CURVE`] points.
-    pub curve: Vec<CurvePoint>,
 }
 
 /// Points kept of a precision-recall curve.
@@ -148,14 +63,14 @@ pub fn calibrate(answers: &[Answer], valid: Option<&[Answer]>) -> Calibration {
     let cuts = cuts(answers);
     let reliability = reliability(answers);
     let n = answers.len() as f64;
-    let gap = |bin: &Bin| bin.right.of as f64 / n * (bin.confidence - bin.right.percent).abs();
+    let gap = |bin: &ReliabilityBin| bin.right.of as f64 / n * (bin.confidence - bin.right.percent).abs();
     Calibration {
-        sure: Sure::at(THRESHOLD, answers),
+        sure: sure_at(THRESHOLD, answers),
         auroc: ranking::auroc(&cuts),
         auprc: ranking::auprc(&cuts),
         best: valid.and_then(|valid| {
             let (threshold, valid_f1) = best_threshold(valid)?;
-            Some(Best { valid_steps: valid.len() as u64, valid_f1, test: Sure::at(threshold, answers) })
+            Some(BestThreshold { valid_steps: valid.len() as u64, valid_f1, test: sure_at(threshold, answers) })
         }),
         expected_error: (!reliability.is_empty()).then(|| reliability.iter().map(gap).sum()),
         curve: curve(&cuts),
@@ -187,7 +102,7 @@ pub fn best_threshold(answers: &[Answer]) -> Option<(f64, f64)> {
     best
 }
 
-fn reliability(answers: &[Answer]) -> Vec<Bin> {
+fn reliability(answers: &[Answer]) -> Vec<ReliabilityBin> {
     let mut tenths = [(0u64, 0u64, 0.0f64); 10];
     for answer in answers {
         let p = answer.logprob.exp().min(1.0);
@@ -197,7 +112,7 @@ fn reliability(answers: &[Answer]) -> Vec<Bin> {
     let bin = |(i, (right, of, sum)): (usize, (u64, u64, f64))| {
         let right = Proportion::new(right, of)?;
         let from = 10.0 * i as f64;
-        Some(Bin { from, to: from + 10.0, confidence: 100.0 * sum / of as f64, right })
+        Some(ReliabilityBin { from, to: from + 10.0, confidence: 100.0 * sum / of as f64, right })
     };
     tenths.into_iter().enumerate().filter_map(bin).collect()
 }
@@ -249,7 +164,7 @@ mod tests {
             (false, 0.5),
             (false, 0.1),
         ];
-        let sure = Sure::at(THRESHOLD, &answers(&list));
+        let sure = sure_at(THRESHOLD, &answers(&list));
         assert_eq!(sure.sure_rate.unwrap().percent, 50.0);
         assert_eq!(sure.precision.unwrap().percent, 75.0);
         assert_eq!(sure.recall.unwrap().percent, 60.0);
@@ -260,9 +175,9 @@ mod tests {
 
     #[test]
     fn the_extremes_have_no_numbers_instead_of_wrong_ones() {
-        let none = Sure::at(THRESHOLD, &answers(&[(true, 1.0), (false, 1.0)]));
+        let none = sure_at(THRESHOLD, &answers(&[(true, 1.0), (false, 1.0)]));
         assert_eq!((none.precision, none.recall.unwrap().percent, none.f1), (None, 0.0, Some(0.0)));
-        let wrong = Sure::at(THRESHOLD, &answers(&[(false, 9.0)]));
+        let wrong = sure_at(THRESHOLD, &answers(&[(false, 9.0)]));
         assert_eq!((wrong.precision.unwrap().percent, wrong.recall), (0.0, None));
         assert_eq!(best_threshold(&answers(&[(false, 9.0)])), None);
         let empty = calibrate(&[], Some(&[]));
@@ -296,7 +211,7 @@ mod tests {
         fn the_identity_of_the_paper(list in prop::collection::vec((any::<bool>(), 0.0f64..12.0), 1..200)) {
             let list = answers(&list);
             let top1 = Proportion::of(list.iter().map(|a| a.right)).unwrap();
-            let sure = Sure::at(THRESHOLD, &list);
+            let sure = sure_at(THRESHOLD, &list);
             if let (Some(precision), Some(recall)) = (sure.precision, sure.recall) {
                 let product = precision.percent * sure.sure_rate.unwrap().percent / top1.percent;
                 prop_assert!((recall.percent - product).abs() < 1e-9);
@@ -313,9 +228,9 @@ mod tests {
             let list: Vec<_> = list.into_iter().map(|(right, m)| (right, f64::from(m) / 2.0)).collect();
             let list = answers(&list);
             if let Some((threshold, f1)) = best_threshold(&list) {
-                prop_assert_eq!(Sure::at(threshold, &list).f1, Some(f1));
+                prop_assert_eq!(sure_at(threshold, &list).f1, Some(f1));
                 for step in -1..30 {
-                    let other = Sure::at(f64::from(step) / 2.0, &list).f1.unwrap();
+                    let other = sure_at(f64::from(step) / 2.0, &list).f1.unwrap();
                     prop_assert!(other <= f1);
                 }
             }

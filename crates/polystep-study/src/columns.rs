@@ -7,8 +7,8 @@ use polystep_core::arithmetic::Drill;
 use serde::Serialize;
 
 use crate::metrics::{Evaluation, Metrics};
-use polystep_record::Proportion;
-use polystep_record::paper::{Keys, Printed, lookup, lookup_ood};
+use polystep_record::paper::{Printed, lookup, lookup_ood};
+use polystep_record::{Keys, PaperSetting, Proportion};
 
 /// How a column's numbers are written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -98,7 +98,8 @@ impl Cell {
 pub fn cells(metrics: &Metrics, evaluation: &Evaluation) -> Vec<Cell> {
     let keys = &metrics.keys;
     // The paper's sentence on arithmetic holds for each kind of exercise, whatever else the model has learned.
-    let exercises = (keys.setting == "arithmetic").then(|| Keys { config: evaluation.config.clone(), ..keys.clone() });
+    let exercises =
+        keys.is(PaperSetting::Arithmetic).then(|| Keys { config: evaluation.config.clone(), ..keys.clone() });
     let printed = match exercises.or_else(|| keys.at_home(&evaluation.config, evaluation.vars)) {
         Some(row) => lookup(&row),
         None => lookup_ood(keys, &evaluation.config, evaluation.vars),
@@ -153,8 +154,8 @@ pub(crate) type Value = (f64, Option<(f64, f64)>);
 pub(crate) fn value(metrics: &Metrics, evaluation: &Evaluation, column: &str) -> (Option<Value>, Option<f64>) {
     let proportion = |p: Option<Proportion>| p.map(|p| (p.percent, Some((p.lo, p.hi))));
     let plain = |v: Option<f64>| (v.map(|v| (v, None)), None);
-    let endpoint = metrics.keys.setting == "endpoint";
-    let proofs = !endpoint && metrics.keys.setting != "arithmetic";
+    let endpoint = metrics.keys.is(PaperSetting::Endpoint);
+    let proofs = !endpoint && !metrics.keys.is(PaperSetting::Arithmetic);
     let examples = metrics.run.examples.map(|n| n as f64);
     let greedy = evaluation.greedy.as_ref();
     let beam = evaluation.beam.as_ref();

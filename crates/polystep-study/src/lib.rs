@@ -2,7 +2,7 @@
 //!
 //! Nothing here knows how a prediction was made: any model's predictions, ours or not, are scored by the same code. In the
 //! order of the data: predictions are read and [`score`]d one by one; [`metrics`] adds them up, with their [`calibration`],
-//! [`errors`] and [`slices`]; [`columns`] puts them into the paper's columns beside the paper's own numbers; [`compare`] sets runs side by side, [`matrix`] runs and test sets; [`report`] writes the
+//! [`wrong_steps`] and [`slices`]; [`columns`] puts them into the paper's columns beside the paper's own numbers; [`compare`] sets runs side by side, [`matrix`] runs and test sets; [`report`] writes the
 //! page, from [`chart`]s. [`tables`] are the paper's tables as plans of work; [`records`] of finished runs fill their
 //! [`ledger`]s and [`plots`].
 
@@ -11,7 +11,6 @@ pub mod chart;
 pub mod columns;
 pub mod compare;
 pub mod error;
-pub mod errors;
 pub mod evaluate;
 pub mod ledger;
 pub mod matrix;
@@ -26,6 +25,7 @@ pub mod run;
 pub mod score;
 pub mod slices;
 pub mod tables;
+pub mod wrong_steps;
 
 pub use error::StudyError;
 pub use evaluate::{Inputs, evaluate};

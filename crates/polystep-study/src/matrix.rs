@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::columns::{Cell, cells};
 use crate::metrics::{Evaluation, Metrics};
-use polystep_record::paper::Keys;
+use polystep_record::{Keys, key_text};
 
 /// What a matrix shows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -170,6 +170,7 @@ impl Matrix {
             let Keys { vars, config, setting, granularity, notation, .. } = &row.trained;
             for (set, entry) in self.tested.iter().zip(&row.entries) {
                 let Some(entry) = entry else { continue };
+                let [setting, granularity, notation] = [key_text(setting), key_text(granularity), key_text(notation)];
                 out += &format!("{vars},{},{config},{},{setting},{granularity},{notation},", set.vars, set.config);
                 out += &quoted(&row.name);
                 for measure in Measure::ALL {
@@ -214,10 +215,10 @@ pub fn is_lower(cell: &Cell) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::errors::Errors;
     use crate::metrics::{Greedy, Right};
-    use crate::slices::Slices;
     use polystep_record::Proportion;
+    use polystep_record::metrics::Errors;
+    use polystep_record::metrics::Slices;
 
     fn evaluation(config: &str, right: u64) -> Evaluation {
         let share = |n| Proportion::new(n, 1000).unwrap();
@@ -235,8 +236,9 @@ mod tests {
     }
 
     fn metrics(config: &str, setting: &str, evaluations: Vec<Evaluation>) -> Metrics {
-        let [config, setting, granularity, notation] = [config, setting, "coarse", "prefix"].map(str::to_owned);
-        let keys = Keys { vars: 1, config, setting, granularity, notation, ..Keys::default() };
+        let (granularity, notation) = ("coarse".parse().ok(), "prefix".parse().ok());
+        let setting = setting.parse().ok();
+        let keys = Keys { vars: 1, config: config.into(), setting, granularity, notation, ..Keys::default() };
         Metrics { keys, evaluations, ..Metrics::default() }
     }
 

@@ -11,10 +11,9 @@ use std::path::{Path, PathBuf};
 
 use crate::error::StudyError;
 use crate::metrics::{Evaluation, Metrics};
-use crate::run::keys_of_config;
 use crate::tables::TestSet;
 use polystep_record::folder::read_text;
-use polystep_record::{JsonLines, LogLine, RecordError, RunFolder, ValidLine};
+use polystep_record::{JsonLines, Keys, LogLine, PaperSetting, RecordError, RunFolder, ValidLine};
 
 /// Bytes of learning curves that are worth keeping.
 const CURVES: usize = 80_000;
@@ -60,7 +59,7 @@ impl Record {
         })?;
         // Training alone does not write the keys.
         if metrics.keys.config.is_empty() {
-            metrics.keys = keys_of_config(&config);
+            metrics.keys = Keys::of_config(&config).map_err(|why| RecordError::document(&path, why))?.0;
         }
         let curves = folder.log();
         let log = log(&curves, &read_text(&curves)?.unwrap_or_default())?;
@@ -99,7 +98,8 @@ impl Record {
 
     /// Whether a calculator's brackets were validated as they stand, before evaluation; older logs do not say so.
     pub fn is_raw(&self) -> bool {
-        self.metrics.keys.setting == "calculator" || self.log.iter().filter_map(LogLine::valid).any(|line| line.raw)
+        self.metrics.keys.is(PaperSetting::Calculator)
+            || self.log.iter().filter_map(LogLine::valid).any(|line| line.raw)
     }
 
     /// Adds evaluations that another record of the same run has; of two on one set the one on more proofs stays, then the one
@@ -203,10 +203,10 @@ fn thinned(log: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::errors::Errors;
     use crate::metrics::{BeamScores, Greedy, Provenance, Right};
-    use crate::slices::Slices;
     use polystep_record::Proportion;
+    use polystep_record::metrics::Errors;
+    use polystep_record::metrics::Slices;
 
     fn take(records: &mut Records, name: &str, run: &Path) {
         let (record, files) = records.made_of(name, run).unwrap();

@@ -1,27 +1,7 @@
 //! Adds up recursive proofs: proofs that a model writes alone, its own output being its next input.
 
+use polystep_record::metrics::{Recursive, Stopped};
 use polystep_record::{Proportion, RecordError, RecursiveRecord, Stop};
-use serde::{Deserialize, Serialize};
-
-/// What came of the recursive proofs of a set.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Recursive {
-    /// Proofs whose every state is the expected one.
-    pub recursive_exact: Proportion,
-    /// Proofs that stop at the right endpoint.
-    pub recursive_end: Proportion,
-    /// How the proofs stopped, for the reasons that occur.
-    pub stops: Vec<Stopped>,
-}
-
-/// Proofs that stopped for one reason.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Stopped {
-    /// The reason.
-    pub stop: Stop,
-    /// How many.
-    pub proofs: Proportion,
-}
 
 /// Scores recursive proofs; nothing if there are none.
 pub fn score(

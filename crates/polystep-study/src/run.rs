@@ -5,9 +5,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use polystep_core::{Notation, Setting, Style, Writing};
+use polystep_core::Writing;
 use polystep_record::{JsonLines, Keys, LogLine, RecordError, RunFolder};
-use serde::Deserialize;
 
 use crate::error::StudyError;
 use crate::metrics::Metrics;
@@ -25,17 +24,30 @@ pub struct StoredRun {
     pub log: Vec<LogLine>,
     /// The numbers.
     pub metrics: Option<Metrics>,
+    /// What the model was trained on: from `metrics.json`, else from `config.toml`.
+    pub keys: Keys,
+    /// How its predictions are written.
+    pub writing: Writing,
     /// What is missing or damaged, one sentence each.
     pub notes: Vec<String>,
 }
 
 impl StoredRun {
-    /// Reads a folder. It is an error only if it holds nothing of a run.
+    /// Reads a folder. It is an error if it holds nothing of a run, or if its configuration names a setting, granularity or
+    /// notation that does not exist: then nothing could be scored.
     pub fn open(path: &Path) -> Result<StoredRun, StudyError> {
         fs::read_dir(path).map_err(RecordError::file("read", path))?;
         let folder = RunFolder::new(path);
-        let mut run =
-            StoredRun { name: folder.name(), folder, config: None, log: Vec::new(), metrics: None, notes: Vec::new() };
+        let mut run = StoredRun {
+            name: folder.name(),
+            folder,
+            config: None,
+            log: Vec::new(),
+            metrics: None,
+            keys: Keys::default(),
+            writing: Writing::default(),
+            notes: Vec::new(),
+        };
         run.config = run.part(run.folder.config(), "how the model was trained is not known", |text| {
             toml::from_str(text).map_err(|e| e.message().to_owned())
         });
@@ -46,6 +58,12 @@ impl StoredRun {
         if run.config.is_none() && run.metrics.is_none() && run.log.is_empty() {
             return Err(StudyError::NoRun { path: path.to_path_buf(), why: run.notes.join(" ") });
         }
+        let (keys, style) = Keys::of_config(run.config.as_ref().unwrap_or(&toml::Table::new()))
+            .map_err(|why| RecordError::document(&run.folder.config(), why))?;
+        let measured = run.metrics.as_ref().map(|m| &m.keys).filter(|keys| !keys.config.is_empty());
+        run.keys = measured.cloned().unwrap_or(keys);
+        // The table of a configuration says more about the writing than the paper's keys do.
+        run.writing = run.keys.writing(style);
         Ok(run)
     }
 
@@ -87,67 +105,12 @@ impl StoredRun {
         }
         lines
     }
-
-    /// What the model was trained on: from `metrics.json`, else from `config.toml`.
-    pub fn keys(&self) -> Keys {
-        let measured = self.metrics.as_ref().map(|m| m.keys.clone()).filter(|keys| !keys.config.is_empty());
-        measured.or_else(|| self.config.as_ref().map(keys_of_config)).unwrap_or_default()
-    }
-
-    /// How its predictions are written.
-    pub fn writing(&self) -> Writing {
-        let keys = self.keys();
-        // The table of a configuration may say more about the writing than the paper's keys do.
-        let data = self.config.as_ref().and_then(|c| c.get("data")).cloned();
-        let style = data.and_then(|data| data.try_into::<StyleKeys>().ok()).unwrap_or_default();
-        Writing {
-            setting: setting_of(&keys),
-            granularity: keys.granularity.parse().unwrap_or_default(),
-            notation: keys.notation.parse().unwrap_or(Notation::Infix),
-            style: Style { order: style.order, ones: style.ones },
-        }
-    }
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct StyleKeys {
-    order: polystep_core::TermOrder,
-    ones: bool,
-}
-
-/// The paper's `tuned` and `curriculum` are plain proofs.
-fn setting_of(keys: &Keys) -> Setting {
-    keys.setting.parse().unwrap_or_default()
-}
-
-/// The keys of a resolved configuration.
-pub fn keys_of_config(config: &toml::Table) -> Keys {
-    let data = config.get("data").and_then(toml::Value::as_table);
-    let text = |key: &str| data.and_then(|d| d.get(key)).and_then(toml::Value::as_str).unwrap_or_default().to_owned();
-    let vars = data.and_then(|d| d.get("vars")).and_then(toml::Value::as_integer).unwrap_or(1);
-    let mut keys = Keys {
-        vars: u32::try_from(vars).unwrap_or(0),
-        config: text("config"),
-        setting: text("setting"),
-        granularity: text("granularity"),
-        notation: text("notation"),
-        curriculum: String::new(),
-        also: data.and_then(|d| d.get("also")).and_then(|also| also.clone().try_into().ok()).unwrap_or_default(),
-    };
-    if let Some(curriculum) = config.get("curriculum").and_then(toml::Value::as_table) {
-        // A graph of one's own has no name.
-        keys.curriculum = curriculum.get("name").and_then(toml::Value::as_str).unwrap_or("own").to_owned();
-        if keys.setting == "plain" {
-            keys.setting = "curriculum".to_owned();
-        }
-    }
-    keys
 }
 
 #[cfg(test)]
 mod tests {
-    use polystep_core::Granularity;
+    use polystep_core::{Granularity, Notation, Setting};
+    use polystep_record::PaperSetting;
 
     use super::*;
 
@@ -167,8 +130,8 @@ mod tests {
                 "In run-a, there is no metrics.json: it has not been evaluated."
             ]
         );
-        assert_eq!(run.keys().title(), "2 variables · small_coeff · calculator · fine · prefix");
-        let Writing { setting, granularity, notation, .. } = run.writing();
+        assert_eq!(run.keys.title(), "2 variables · small_coeff · calculator · fine · prefix");
+        let Writing { setting, granularity, notation, .. } = run.writing;
         assert_eq!((setting, granularity, notation), (Setting::Calculator, Granularity::FINE, Notation::Prefix));
     }
 
@@ -181,7 +144,7 @@ mod tests {
             let text = format!("[data]\n{data}\ngranularity = \"coarse\"\n[curriculum]\n{curriculum}\n");
             fs::write(folder.path().join("config.toml"), text).unwrap();
             let run = StoredRun::open(folder.path()).unwrap();
-            (run.keys(), run.writing().setting)
+            (run.keys.clone(), run.writing.setting)
         };
         let (c2, setting) = keys("plain", "name = \"C2\"");
         assert_eq!(
@@ -192,7 +155,7 @@ mod tests {
         assert!(printed.iter().any(|p| p.column == "full_proof_acc" && p.value == 86.44), "{printed:?}");
         assert_eq!(keys("plain", "tasks = [\"add\"]").0.curriculum, "own");
         let (annotated, setting) = keys("annotated", "name = \"C\"");
-        assert_eq!((annotated.setting.as_str(), setting), ("annotated", Setting::Annotated));
+        assert_eq!((annotated.setting, setting), (Some(PaperSetting::Annotated), Setting::Annotated));
     }
 
     #[test]
@@ -216,5 +179,15 @@ mod tests {
         );
         assert!(run.notes.iter().any(|n| n.contains("metrics.json is damaged")), "{:?}", run.notes);
         assert!(run.notes.iter().any(|n| n.contains("are cut: ") && n.contains("line 4")), "{:?}", run.notes);
+    }
+
+    /// A misspelt word must not be read as the default, which would score everything wrongly.
+    #[test]
+    fn a_misspelt_setting_is_an_error_with_its_place() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("config.toml"), "[data]\nconfig = \"small_coeff\"\nsetting = \"calcualtor\"\n")
+            .unwrap();
+        let error = StoredRun::open(folder.path()).unwrap_err().to_string();
+        assert!(error.contains("config.toml cannot be understood: [data]: unknown setting `calcualtor`"), "{error}");
     }
 }

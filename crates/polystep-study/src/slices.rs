@@ -4,9 +4,8 @@
 //! Terms and length are those of the input; the coefficient is the largest number that the model had to write.
 
 use polystep_core::{Notation, token};
-use serde::{Deserialize, Serialize};
-
 use polystep_record::Proportion;
+use polystep_record::metrics::{Slice, Slices};
 
 /// What an example is sliced by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -63,44 +62,20 @@ fn largest(tokens: &[u8]) -> u64 {
     largest
 }
 
-/// The examples between two values.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Slice {
-    /// The smallest value.
-    pub from: u64,
-    /// The largest value; nothing for "and more".
-    pub to: Option<u64>,
-    /// How many examples are wrong.
-    pub wrong: Proportion,
-}
-
-/// Error rates, sliced three ways.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
-pub struct Slices {
-    /// By the terms of the input.
-    pub terms: Vec<Slice>,
-    /// By the largest coefficient of the target.
-    pub coefficient: Vec<Slice>,
-    /// By the tokens of the input.
-    pub length: Vec<Slice>,
-}
-
 // Fixed edges, so that runs can be compared slice by slice; slices without examples are left out.
 const TERMS: [u64; 10] = [1, 3, 5, 7, 9, 12, 16, 20, 30, 40];
 const COEFFICIENT: [u64; 10] = [1, 10, 20, 40, 80, 160, 320, 1000, 3000, 10_000];
 const LENGTH: [u64; 10] = [1, 20, 40, 60, 80, 110, 150, 200, 300, 400];
 
-impl Slices {
-    /// Slices examples: what they are like, and whether they are wrong.
-    pub fn of(examples: &[(Features, bool)]) -> Slices {
-        let by = |edges: &[u64], value: &dyn Fn(&Features) -> u64| {
-            slice(edges, examples.iter().map(|(f, wrong)| (value(f), *wrong)))
-        };
-        Slices {
-            terms: by(&TERMS, &|f| f.terms),
-            coefficient: by(&COEFFICIENT, &|f| f.coefficient),
-            length: by(&LENGTH, &|f| f.length),
-        }
+/// Slices examples: what they are like, and whether they are wrong.
+pub fn slices(examples: &[(Features, bool)]) -> Slices {
+    let by = |edges: &[u64], value: &dyn Fn(&Features) -> u64| {
+        slice(edges, examples.iter().map(|(f, wrong)| (value(f), *wrong)))
+    };
+    Slices {
+        terms: by(&TERMS, &|f| f.terms),
+        coefficient: by(&COEFFICIENT, &|f| f.coefficient),
+        length: by(&LENGTH, &|f| f.length),
     }
 }
 
@@ -143,9 +118,9 @@ mod tests {
     #[test]
     fn slices_count_every_example_once() {
         let example = |terms, wrong| (Features { terms, coefficient: 5, length: 1000 }, wrong);
-        let slices = Slices::of(&[example(1, false), example(2, true), example(3, true), example(0, false)]);
-        let terms: Vec<_> = slices.terms.iter().map(|s| (s.from, s.to, s.wrong.count, s.wrong.of)).collect();
+        let found = slices(&[example(1, false), example(2, true), example(3, true), example(0, false)]);
+        let terms: Vec<_> = found.terms.iter().map(|s| (s.from, s.to, s.wrong.count, s.wrong.of)).collect();
         assert_eq!(terms, [(1, Some(2), 1, 3), (3, Some(4), 1, 1)]);
-        assert_eq!((slices.length.len(), slices.length[0].to), (1, None));
+        assert_eq!((found.length.len(), found.length[0].to), (1, None));
     }
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use polystep_core::space::KEYS;
 use polystep_record::paper::lookup;
-use polystep_record::{Keys, Proportion};
+use polystep_record::{Keys, PaperSetting, Proportion};
 use polystep_study::ledger::Ledger;
 use polystep_study::records::Records;
 use polystep_study::tables::{Experiment, Kind, Recipe, Table, TestSet};
@@ -18,8 +18,8 @@ fn records() -> Records {
 }
 
 fn keys(config: &str, vars: u32, setting: &str, granularity: &str, notation: &str) -> Keys {
-    let [config, setting, granularity, notation] = [config, setting, granularity, notation].map(str::to_owned);
-    Keys { vars, config, setting, granularity, notation, ..Keys::default() }
+    let (granularity, notation) = (granularity.parse().ok(), notation.parse().ok());
+    Keys { vars, config: config.into(), setting: setting.parse().ok(), granularity, notation, ..Keys::default() }
 }
 
 /// Full proofs of a run on a space.
@@ -35,7 +35,7 @@ fn measured(records: &Records, run: &str, config: &str, vars: u32) -> Option<f64
 
 /// The paper's number of full proofs in a row.
 fn printed(keys: &Keys) -> f64 {
-    let column = if keys.setting == "endpoint" { "endpoint_acc" } else { "full_proof_acc" };
+    let column = if keys.is(PaperSetting::Endpoint) { "endpoint_acc" } else { "full_proof_acc" };
     lookup(keys).iter().find(|p| p.column == column).unwrap_or_else(|| panic!("{keys:?}")).text.parse().unwrap()
 }
 

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use polystep_record::Proportion;
+use polystep_record::metrics::KindErrors;
 use polystep_study::Metrics;
-use polystep_study::errors::KindErrors;
 use polystep_study::metrics::{BeamScores, Greedy};
 use serde_json::Value;
 

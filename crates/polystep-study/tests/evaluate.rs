@@ -4,7 +4,7 @@ mod fixture;
 
 use fixture::Fake;
 use polystep_core::{StepKind, Writing};
-use polystep_record::{Beam, Keys, Prediction, Proportion};
+use polystep_record::{Beam, Keys, PaperSetting, Prediction, Proportion};
 use polystep_study::{Evaluation, Inputs, Metrics, Provenance, StudyError, evaluate};
 
 fn prediction(
@@ -119,7 +119,7 @@ fn the_identity_holds_for_a_whole_run() {
 /// The keys of metrics.json, in order: what others may rely on.
 #[test]
 fn the_document_is_stable() {
-    let keys = Keys { vars: 1, config: "small_coeff".into(), setting: "plain".into(), ..Keys::default() };
+    let keys = Keys { vars: 1, config: "small_coeff".into(), setting: Some(PaperSetting::Plain), ..Keys::default() };
     let run = Provenance { seed: Some(1), ..Provenance::default() };
     let metrics = Metrics { run, keys, evaluations: vec![scored(five()).unwrap()], ..Metrics::default() };
     let text = serde_json::to_string_pretty(&metrics).unwrap();

@@ -5,8 +5,8 @@
 
 use polystep_core::{Granularity, Notation, Setting, TermOrder};
 
-use polystep_record::Recipe;
-use polystep_record::paper::{Keys, lookup};
+use polystep_record::paper::lookup;
+use polystep_record::{Keys, Recipe};
 
 use super::tables::{ActivationName, DataTable, ModelTable, NormName, Precision, Schedule, Select, TrainTable};
 use crate::curriculum::CurriculumTable;
@@ -133,23 +133,33 @@ fn paper_examples(data: &DataTable, curriculum: Option<&CurriculumTable>) -> Opt
     if !data.also.is_empty() {
         return None;
     }
-    let (setting, column) = match (data.setting, curriculum) {
-        (Setting::Arithmetic, _) => return Some(PROBE),
-        (Setting::Endpoint, _) => ("endpoint", "endpoint_train_examples"),
-        (Setting::Plain, Some(_)) => ("curriculum", "train_examples"),
-        (setting, _) => (setting.name(), "train_examples"),
-    };
-    let keys = Keys {
-        vars: data.vars as u32,
-        config: data.config.clone(),
-        setting: setting.to_owned(),
-        granularity: data.granularity.to_string(),
-        notation: data.notation.to_string(),
-        // A graph of one's own has no name, and no row.
-        curriculum: curriculum.map_or(Some(""), |c| c.name.as_deref())?.to_owned(),
-        also: Vec::new(),
-    };
-    lookup(&keys).into_iter().find(|printed| printed.column == column)?.text.parse().ok()
+    if data.setting == Setting::Arithmetic {
+        return Some(PROBE);
+    }
+    // A graph of one's own has no name, and no row.
+    let curriculum = curriculum.map(|c| c.name.as_deref());
+    if curriculum == Some(None) {
+        return None;
+    }
+    let endpoint = data.setting == Setting::Endpoint;
+    let column = if endpoint { "endpoint_train_examples" } else { "train_examples" };
+    let printed = lookup(&data.keys(curriculum)).into_iter().find(|printed| printed.column == column)?;
+    printed.text.parse().ok()
+}
+
+impl DataTable {
+    /// The keys of the paper's tables, for a model trained by a curriculum, which may have no name, or without one.
+    pub fn keys(&self, curriculum: Option<Option<&str>>) -> Keys {
+        let keys = Keys {
+            vars: self.vars as u32,
+            config: self.config.clone(),
+            granularity: Some(self.granularity),
+            notation: Some(self.notation),
+            also: self.also.iter().filter_map(|set| set.parse().ok()).collect(),
+            ..Keys::default()
+        };
+        keys.trained(Some(self.setting), curriculum)
+    }
 }
 
 #[cfg(test)]

@@ -109,8 +109,7 @@ fn a_wrong_override_names_itself() {
 
 #[test]
 fn the_arithmetic_probe_has_keys_and_a_budget_of_its_own() {
-    let probe =
-        polystep_record::Keys { setting: "arithmetic".into(), config: "arithmetic".into(), ..Default::default() };
+    let probe = read("[data]\nsetting = \"arithmetic\"").unwrap().data.keys(None);
     let paper = polystep_record::paper::lookup(&probe).into_iter().find(|p| p.column == "train_examples").unwrap();
     for recipe in ["paper", "fast"] {
         let config = read(&format!("[data]\nsetting = \"arithmetic\"\n[train]\nrecipe = \"{recipe}\"")).unwrap();

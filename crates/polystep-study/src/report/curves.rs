@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::calibration::Calibration;
 use crate::chart::{Axis, Bar, Chart, Series, bars, line, plot, short};
-use crate::slices::Slice;
 use polystep_record::LogLine;
+use polystep_record::metrics::Calibration;
+use polystep_record::metrics::Slice;
 
 /// Accuracy and loss over the examples seen.
 pub fn learning(log: &[LogLine]) -> Vec<Chart> {

@@ -304,7 +304,7 @@ pub fn errors(metrics: &Metrics, place: Place<'_>) -> Vec<KindRow> {
         return Vec::new();
     };
     let cells = cells(metrics, place.evaluation);
-    let row = |(i, k): (usize, &crate::errors::KindErrors)| {
+    let row = |(i, k): (usize, &polystep_record::metrics::KindErrors)| {
         let short_name = k.kind.name().trim_end_matches("step");
         let of_paper = |which: &str| {
             let name = format!("err_{which}_{short_name}");
@@ -335,7 +335,7 @@ pub fn stops(place: Place<'_>) -> Vec<(String, Number)> {
         return Vec::new();
     };
     let base = place.pointer("/recursive/stops");
-    let one = |(i, s): (usize, &crate::recursive::Stopped)| {
+    let one = |(i, s): (usize, &polystep_record::metrics::Stopped)| {
         (Stop::name(s.stop).to_owned(), Number::proportion(&s.proofs, format!("{base}/{i}/proofs/percent")))
     };
     recursive.stops.iter().enumerate().map(one).collect()

@@ -62,7 +62,7 @@ pub struct Graded {
 impl Graded {
     fn of(run: &StoredRun) -> Graded {
         let mut graded = Graded { predictions: Vec::new(), file: String::new(), missing: None, solved: None };
-        let keys = run.keys();
+        let keys = &run.keys;
         let first = run.metrics.as_ref().and_then(|m| m.home()).map(|h| h.1);
         let (config, vars) = first.map_or((keys.config.as_str(), keys.vars), |e| (e.config.as_str(), e.vars));
         let folder = run.folder.set(&TestSet::new(config, vars));
@@ -75,7 +75,7 @@ impl Graded {
         };
         let path = folder.answers(decoding);
         graded.file = inside(&path);
-        let writing = run.writing();
+        let writing = run.writing;
         match JsonLines::open(&path).and_then(|p| grade(p, &writing)) {
             Ok(all) => graded.predictions = all,
             Err(error) => graded.missing = Some(format!("{error}.")),
@@ -123,19 +123,20 @@ impl RunView {
         let metrics = run.metrics.as_ref();
         let place = metrics.and_then(|m| m.home()).map(|(at, evaluation)| Place { run: index, at, evaluation });
         let home = place.map(|p| p.evaluation);
-        let (list, failures_total) = failures(&graded.predictions, &run.writing());
+        let (list, failures_total) = failures(&graded.predictions, &run.writing);
         let greedy = home.and_then(|e| e.greedy.as_ref());
         let calibration = home.and_then(|e| e.beam.as_ref()).and_then(|b| b.calibration.as_ref());
         let slices = greedy.map(|g| &g.slices);
-        let chart = |title: &str, x: &str, of: Option<&Vec<crate::slices::Slice>>| curves::slices(title, x, of?);
+        let chart =
+            |title: &str, x: &str, of: Option<&Vec<polystep_record::metrics::Slice>>| curves::slices(title, x, of?);
         RunView {
             index,
             name: run.name.clone(),
-            title: run.keys().title(),
+            title: run.keys.title(),
             notes: run.notes.clone(),
             provenance: provenance(metrics),
             evaluated: home.is_some(),
-            one_shot: matches!(run.writing().setting, Setting::Endpoint | Setting::Arithmetic),
+            one_shot: matches!(run.writing.setting, Setting::Endpoint | Setting::Arithmetic),
             tested: metrics.and_then(tested),
             sets: metrics.map_or_else(Vec::new, |m| m.evaluations.iter().map(set_name).collect()),
             figures: metrics.zip(place).map_or_else(Vec::new, |(m, p)| figures(m, p)),

@@ -30,7 +30,7 @@ fn rows(runs: &[StoredRun]) -> Vec<Row> {
 
 /// The run, and the set where it is not its own.
 fn row_name(run: &StoredRun, evaluation: &Evaluation) -> String {
-    let keys = run.keys();
+    let keys = &run.keys;
     if evaluation.config == keys.config && evaluation.vars == keys.vars {
         run.name.clone()
     } else {

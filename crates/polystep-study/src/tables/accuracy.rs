@@ -3,7 +3,7 @@
 //! model is the plain one, since an endpoint has no marks.
 
 use super::{Experiment, Need, Recipe, Row, TestSet};
-use polystep_record::paper::Keys;
+use polystep_record::{Keys, PaperSetting};
 
 /// The step-wise model, and the one-shot model where the row has its columns.
 pub fn needs(row: &Row, recipe: Recipe, seed: u64) -> Vec<Need> {
@@ -15,7 +15,7 @@ pub fn needs(row: &Row, recipe: Recipe, seed: u64) -> Vec<Need> {
     };
     let mut needs = vec![need(keys.clone(), false)];
     if row.text("endpoint_acc").is_some() {
-        needs.push(need(Keys { setting: "endpoint".into(), granularity: String::new(), ..keys }, true));
+        needs.push(need(Keys { setting: Some(PaperSetting::Endpoint), granularity: None, ..keys }, true));
     }
     needs
 }

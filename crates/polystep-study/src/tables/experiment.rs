@@ -3,8 +3,8 @@
 //! The name leaves out what is usual (plain, recipe fast, seed 1), so that `large_coeff-1-coarse-infix` is the same folder for
 //! every table, machine and day. The recipe is part of it: `paper` and `fast` never mix.
 
-use polystep_record::Recipe;
-use polystep_record::paper::{Keys, cell, lookup};
+use polystep_record::paper::{cell, lookup};
+use polystep_record::{Keys, PaperSetting, Recipe, key_text};
 
 /// Hyper-parameters that the paper states for a row: its search found them.
 #[derive(Clone, PartialEq, Debug)]
@@ -51,16 +51,18 @@ impl Experiment {
 
     /// The name of its folder.
     pub fn name(&self) -> String {
-        let Keys { vars, config, setting, granularity, notation, curriculum, .. } = &self.keys;
-        let mut name = match setting.as_str() {
-            "endpoint" => format!("{config}-{vars}-endpoint-{notation}"),
-            _ => format!("{config}-{vars}-{granularity}-{notation}"),
+        let Keys { vars, config, setting, curriculum, .. } = &self.keys;
+        let steps = match setting {
+            Some(PaperSetting::Endpoint) => PaperSetting::Endpoint.to_string(),
+            _ => key_text(&self.keys.granularity),
         };
-        let suffix = match setting.as_str() {
-            "plain" | "endpoint" => "",
-            "curriculum" => curriculum,
-            other => other,
+        let notation = key_text(&self.keys.notation);
+        let suffix = match setting {
+            None | Some(PaperSetting::Plain | PaperSetting::Endpoint) => "",
+            Some(PaperSetting::Curriculum) => curriculum,
+            Some(other) => other.name(),
         };
+        let mut name = format!("{config}-{vars}-{steps}-{notation}");
         for part in [suffix, if self.recipe == Recipe::Paper { "paper" } else { "" }] {
             if !part.is_empty() {
                 name += &format!("-{part}");
@@ -75,9 +77,9 @@ impl Experiment {
     /// Hyper-parameters that the paper states. A `tuned` row has them in either recipe; a calculator's belong to the paper's own
     /// recipe only, where the paper compares with tuned models.
     pub fn hyper(&self) -> Option<Hyper> {
-        let stated = match self.keys.setting.as_str() {
-            "tuned" => true,
-            "calculator" => self.recipe == Recipe::Paper,
+        let stated = match self.keys.setting {
+            Some(PaperSetting::Tuned) => true,
+            Some(PaperSetting::Calculator) => self.recipe == Recipe::Paper,
             _ => false,
         };
         stated.then(|| Hyper::of(&self.keys)).flatten()
@@ -86,22 +88,14 @@ impl Experiment {
     /// Its configuration as keys of a run's TOML, to be laid over its recipe.
     pub fn overrides(&self) -> Vec<(String, String)> {
         let Keys { vars, config, setting, granularity, notation, curriculum, .. } = &self.keys;
-        let endpoint = setting == "endpoint";
+        let endpoint = self.keys.is(PaperSetting::Endpoint);
         let text = |text: &str| format!("{text:?}");
-        let mut all = vec![("train.recipe", text(&self.recipe.to_string()))];
+        let mut all = vec![("train.recipe", text(self.recipe.name()))];
         all.push(("data.config", text(config)));
         all.push(("data.vars", vars.to_string()));
-        all.push((
-            "data.setting",
-            text(match setting.as_str() {
-                "tuned" | "curriculum" => "plain",
-                setting => setting,
-            }),
-        ));
-        if !endpoint {
-            all.push(("data.granularity", text(granularity)));
-        }
-        all.push(("data.notation", text(notation)));
+        all.extend(setting.map(|setting| ("data.setting", text(setting.setting().name()))));
+        all.extend(granularity.filter(|_| !endpoint).map(|steps| ("data.granularity", text(&steps.to_string()))));
+        all.extend(notation.map(|notation| ("data.notation", text(notation.name()))));
         all.push(("data.seed", self.seed.to_string()));
         if !curriculum.is_empty() {
             all.push(("curriculum.name", text(curriculum)));

@@ -10,11 +10,12 @@ mod ood;
 mod view;
 
 pub use experiment::{Experiment, Hyper, size_of_config};
+use polystep_record::Keys;
 pub use polystep_record::Recipe;
 pub use view::{OnTheWay, RAW, View, ViewCell, ViewRow, number, words};
 
 use crate::columns::{COLUMNS, Column};
-use polystep_record::paper::{KEYS, Keys, csv};
+use polystep_record::paper::{KEYS, csv};
 
 /// What kind of work a table is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -180,9 +181,9 @@ impl Row {
         Keys {
             vars: text(vars).parse().unwrap_or(0),
             config: text(config),
-            setting: text("setting"),
-            granularity: text("granularity"),
-            notation: text("notation"),
+            setting: text("setting").parse().ok(),
+            granularity: text("granularity").parse().ok(),
+            notation: text("notation").parse().ok(),
             curriculum: text("curriculum"),
             ..Keys::default()
         }

@@ -14,7 +14,6 @@ use clap::Args as ClapArgs;
 use polystep_core::{Notation, Setting, Space, Task};
 use polystep_learn::feed::Proofs;
 use polystep_record::{JsonLines, Keys, Prediction, RunFolder, SetFolder, TestSet, write_whole};
-use polystep_study::run::keys_of_config;
 use polystep_study::{Evaluation, Inputs, Matrix, Metrics, evaluate};
 
 use crate::args::{ThreadArgs, WritingArgs, at_least_one};
@@ -187,7 +186,7 @@ pub fn evaluate_run(run: &Path, options: &Options) -> Result<Metrics> {
         note(format_args!("note: a beam of {width}, also where the paper's columns say {BEAM_WIDTH}"));
     }
     let mut known = read_metrics(run)?;
-    known.keys = keys_of(&trained)?;
+    known.keys = keys_of(&trained);
     let mut asked = Metrics { evaluations: Vec::new(), ..known.clone() };
     for task in sets {
         let set = format!("{}:{}", task.space.key, task.vars);
@@ -235,7 +234,7 @@ pub fn evaluate_fresh(
     threads: usize,
 ) -> Result<Metrics> {
     answers::fresh(&mut trained.stepper(Device::Cpu, threads)?, task, (seed, proofs), folder)?;
-    Ok(Metrics { keys: keys_of(trained)?, evaluations: vec![score(task, folder)?], ..Metrics::default() })
+    Ok(Metrics { keys: keys_of(trained), evaluations: vec![score(task, folder)?], ..Metrics::default() })
 }
 
 /// Scores the answers to a set, as [`answers`] left them in a folder.
@@ -273,9 +272,9 @@ fn test_sets(on: &[String], trained: &TrainedModel) -> Result<Vec<Task>> {
         .collect()
 }
 
-fn keys_of(trained: &TrainedModel) -> Result<Keys> {
-    let config: toml::Table = toml::from_str(&trained.config.to_toml()).map_err(anyhow::Error::from)?;
-    Ok(keys_of_config(&config))
+fn keys_of(trained: &TrainedModel) -> Keys {
+    let curriculum = trained.config.curriculum.as_ref().map(|table| table.name.as_deref());
+    trained.config.data.keys(curriculum)
 }
 
 fn read_metrics(run: &Path) -> Result<Metrics> {

@@ -1,6 +1,6 @@
 //! What was measured, as tables on the terminal: the paper's columns, and the matrix trained x tested.
 
-use polystep_record::Proportion;
+use polystep_record::{PaperSetting, Proportion};
 use polystep_study::columns::{Cell, Unit, cells};
 use polystep_study::{Evaluation, Matrix, Metrics};
 
@@ -77,7 +77,9 @@ pub fn print(metrics: &Metrics, evaluation: &Evaluation, shown: impl Fn(&Cell) -
     let title = metrics.keys.title();
     let set = match evaluation {
         Evaluation { config, vars: 0, .. } => config.clone(),
-        Evaluation { config, .. } if metrics.keys.setting == "arithmetic" => format!("{title}, tested on {config}"),
+        Evaluation { config, .. } if metrics.keys.is(PaperSetting::Arithmetic) => {
+            format!("{title}, tested on {config}")
+        }
         Evaluation { config, vars, .. } => {
             format!("{title}, tested on {config} with {}", table::counted(*vars as usize, "variable"))
         }

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use polystep_record::PaperSetting;
 use polystep_record::paper::lookup;
 use polystep_study::records::Record;
 use polystep_study::tables::{Recipe, Table, TestSet};
@@ -151,7 +152,7 @@ impl JobRunner<'_> {
     /// Trains a run, or goes on with it; a tuned one may be searched first.
     fn train(&self, job: &Job, state: Remaining, left: f64, board: &Board) -> Result<ControlFlow<Made>> {
         let mut overrides = job.overrides.clone();
-        if self.search && state == Remaining::Train && job.experiment.keys.setting == "tuned" {
+        if self.search && state == Remaining::Train && job.experiment.keys.is(PaperSetting::Tuned) {
             let search = Search::new(job, self.folders)?;
             let [file, out] = [&search.write()?, &search.folder].map(|path| path.display().to_string());
             board.say(&format!("{}: its hyper-parameters are searched in {out}", job.name));
@@ -295,7 +296,7 @@ fn said(log: &Path, began: u64) -> String {
 /// What a run has come to, in one line.
 fn headline(job: &Job, record: &Record) -> String {
     let keys = &job.experiment.keys;
-    let column = if keys.setting == "endpoint" { "endpoint_acc" } else { "full_proof_acc" };
+    let column = if keys.is(PaperSetting::Endpoint) { "endpoint_acc" } else { "full_proof_acc" };
     let home = job.sets.iter().find(|set| (&set.config, set.vars) == (&keys.config, keys.vars));
     let full = home.and_then(|set| Some(record.evaluation(set)?.greedy.as_ref()?.full_proof.exact));
     let mut line = match full {

@@ -4,6 +4,7 @@
 //! the other. A record does not say what ran beside it, so the quickest run counts: it is the one that had the device most alone.
 
 use polystep_engine::cuda::Cuda;
+use polystep_record::PaperSetting;
 use polystep_study::records::Records;
 use polystep_study::tables::{Experiment, Recipe};
 
@@ -102,10 +103,12 @@ impl Pace {
 /// Seconds of training by the plan.
 fn training(plans: &TablePlans, experiment: &Experiment) -> f64 {
     let Some(cost) = plans.owner(experiment).and_then(|(_, plan)| plan.cost) else { return 0.0 };
-    match (experiment.recipe, experiment.keys.setting.as_str()) {
+    match (experiment.recipe, experiment.keys.setting) {
         (Recipe::Paper, _) => cost.seconds_per_paper_run,
-        (Recipe::Fast, "endpoint") => cost.seconds_per_endpoint_run,
-        (Recipe::Fast, "calculator") => cost.seconds_per_calculator_run.unwrap_or(cost.seconds_per_run),
+        (Recipe::Fast, Some(PaperSetting::Endpoint)) => cost.seconds_per_endpoint_run,
+        (Recipe::Fast, Some(PaperSetting::Calculator)) => {
+            cost.seconds_per_calculator_run.unwrap_or(cost.seconds_per_run)
+        }
         (Recipe::Fast, _) => cost.seconds_per_run,
     }
 }
@@ -152,7 +155,7 @@ mod tests {
         let table = Table::named("var1coarsefull").expect("a table");
         let device = Some(name(Device::Cpu, 2));
         let experiments: Vec<_> = table.needs(Recipe::Fast, 1).into_iter().map(|(_, need)| need.experiment).collect();
-        let stepwise: Vec<_> = experiments.iter().filter(|e| e.keys.setting != "endpoint").collect();
+        let stepwise: Vec<_> = experiments.iter().filter(|e| !e.keys.is(PaperSetting::Endpoint)).collect();
         let mut records = Records::default();
         let alone = training(&plans, stepwise[0]);
         // Beside another, alone, and one that was cut short.

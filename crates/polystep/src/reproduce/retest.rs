@@ -10,9 +10,9 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use polystep_record::Keys;
 use polystep_record::Proportion;
 use polystep_record::RunFolder;
-use polystep_record::paper::Keys;
 use polystep_study::records::{Record, Records};
 use polystep_study::tables::{Experiment, Need, TestSet};
 

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use polystep_learn::config::RunConfig;
+use polystep_record::PaperSetting;
 use polystep_study::tables::{Experiment, Recipe, Table};
 use serde::Deserialize;
 
@@ -201,7 +202,7 @@ impl TablePlans {
                 Recipe::Paper => &plan.paper,
             };
             flatten("", changes, &mut all);
-            let papers = plan.endpoint.papers_pairs && experiment.keys.setting == "endpoint";
+            let papers = plan.endpoint.papers_pairs && experiment.keys.is(PaperSetting::Endpoint);
             if let (true, Recipe::Fast, Some(pairs)) = (papers, experiment.recipe, papers_budget(experiment)) {
                 all.push(("train.examples".to_owned(), pairs.to_string()));
             }
@@ -277,7 +278,7 @@ mod tests {
                     let keys = &need.experiment.keys;
                     assert_eq!((config.data.config, config.data.seed), (keys.config.clone(), 2), "{name}");
                     assert_eq!(config.train.recipe.to_string(), recipe.to_string(), "{name}");
-                    assert_eq!(config.data.notation.to_string(), keys.notation, "{name}");
+                    assert_eq!(Some(config.data.notation), keys.notation, "{name}");
                 }
             }
         }

@@ -1,0 +1,297 @@
+//! `metrics.json`: everything that is known about a run, as one documented document with a stable order of keys.
+//!
+//! Accuracies and shares are percentages with Wilson's 95 % interval and their counts; `f1`, `auroc` and `auprc` are
+//! fractions, as in the paper. What was not measured is null, never 0. Training writes the head of the document
+//! ([`TrainingReport`](crate::TrainingReport)). An evaluation adds `keys` and `evaluations` and keeps whatever else is there.
+
+use std::collections::BTreeMap;
+
+use polystep_core::StepKind;
+use serde::{Deserialize, Serialize};
+
+use crate::keys::Keys;
+use crate::proportion::{Proportion, six, six_or_null};
+use crate::recursion::Stop;
+
+/// The document.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Metrics {
+    /// Where the run comes from.
+    #[serde(flatten)]
+    pub run: Provenance,
+    /// What it was trained on: the keys of the paper's tables.
+    #[serde(default)]
+    pub keys: Keys,
+    /// One entry for each test set.
+    #[serde(default)]
+    pub evaluations: Vec<Evaluation>,
+    /// Whatever else the document holds (training's own numbers), kept as it is.
+    #[serde(flatten)]
+    pub other: serde_json::Map<String, serde_json::Value>,
+}
+
+impl Metrics {
+    /// The evaluation on the space that the model was trained on, and its place; else the first.
+    pub fn home(&self) -> Option<(usize, &Evaluation)> {
+        let own = |e: &Evaluation| e.config == self.keys.config && e.vars == self.keys.vars;
+        let at = self.evaluations.iter().position(own).unwrap_or(0);
+        Some((at, self.evaluations.get(at)?))
+    }
+}
+
+/// Where a run comes from. A model from elsewhere may have none of this.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Provenance {
+    /// Version of polystep.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// Commit it was built from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    /// The device it was trained on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
+    /// The recipe.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recipe: Option<String>,
+    /// The seed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+    /// Trained parameters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parameters: Option<u64>,
+    /// Examples seen: the paper's `train_examples`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub examples: Option<u64>,
+    /// Seconds of training.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<f64>,
+}
+
+/// What a model does on one test set. Each part needs its own predictions; what was not predicted is null.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Evaluation {
+    /// The space of the test set.
+    pub config: String,
+    /// Its number of variables.
+    pub vars: u32,
+    /// Greedy and teacher-forced.
+    pub greedy: Option<Greedy>,
+    /// The model alone.
+    pub recursive: Option<Recursive>,
+    /// Beam search, headline scoring: summed log-probability.
+    pub beam: Option<BeamScores>,
+    /// Beam search, the classic scoring: divided by length, the first five to finish.
+    pub beam_lp1: Option<BeamScores>,
+}
+
+/// The two ways of being right.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Right {
+    /// The expected tokens (calculator: after evaluation).
+    pub exact: Proportion,
+    /// The right value: the paper's test, which a copied input passes too.
+    pub symbolic: Proportion,
+}
+
+impl Right {
+    /// Counts answers: whether each is exact, and whether it has the right value.
+    pub fn of(answers: impl Iterator<Item = (bool, bool)> + Clone) -> Option<Right> {
+        Some(Right {
+            exact: Proportion::of(answers.clone().map(|a| a.0))?,
+            symbolic: Proportion::of(answers.map(|a| a.1))?,
+        })
+    }
+}
+
+/// Greedy, teacher-forced.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Greedy {
+    /// Proofs with every step right.
+    pub full_proof: Right,
+    /// Steps that are right.
+    pub stepwise: Right,
+    /// Steps whose brackets are right before evaluation (calculator only).
+    pub raw_exact: Option<Proportion>,
+    /// Outputs that cannot be read.
+    pub malformed: Proportion,
+    /// Steps that are exact, by kind; an exercise's kind carries its digits (`mul9`).
+    #[serde(default)]
+    pub by_kind: BTreeMap<String, Proportion>,
+    /// Errors by kind of step.
+    pub errors: Errors,
+    /// By terms, coefficients and length.
+    pub slices: Slices,
+}
+
+/// Beam search, step by step.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct BeamScores {
+    /// The most beams that a step has.
+    pub width: u64,
+    /// The first beam is right.
+    pub top1: Right,
+    /// One of the first five beams is right.
+    pub any5: Right,
+    /// First beams that cannot be read.
+    pub malformed: Proportion,
+    /// The model's confidence, against `exact`; nothing if the predictions have no probabilities.
+    pub calibration: Option<Calibration>,
+    /// The paper's columns against `symbolic`.
+    pub calibration_symbolic: Option<Sure>,
+}
+
+/// Errors of one kind of step.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct KindErrors {
+    /// The kind that was expected.
+    pub kind: StepKind,
+    /// Wrong steps of this kind among all steps of this kind: how hard it is.
+    pub rate: Proportion,
+    /// Wrong proofs whose first wrong step is of this kind, among wrong proofs; nothing if every proof is right.
+    pub first: Option<Proportion>,
+    /// Wrong steps of this kind among wrong steps; nothing if every step is right.
+    pub total: Option<Proportion>,
+}
+
+/// Errors by kind of step, for the kinds that occur, in the order of a proof.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Errors {
+    /// Proofs with a wrong step.
+    pub wrong_proofs: u64,
+    /// Wrong steps.
+    pub wrong_steps: u64,
+    /// By kind.
+    pub kinds: Vec<KindErrors>,
+}
+
+impl Errors {
+    /// The errors of one kind, if it occurs.
+    pub fn of_kind(&self, kind: StepKind) -> Option<&KindErrors> {
+        self.kinds.iter().find(|k| k.kind == kind)
+    }
+}
+
+/// The examples between two values.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Slice {
+    /// The smallest value.
+    pub from: u64,
+    /// The largest value; nothing for "and more".
+    pub to: Option<u64>,
+    /// How many examples are wrong.
+    pub wrong: Proportion,
+}
+
+/// Error rates, sliced three ways.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Slices {
+    /// By the terms of the input.
+    pub terms: Vec<Slice>,
+    /// By the largest coefficient of the target.
+    pub coefficient: Vec<Slice>,
+    /// By the tokens of the input.
+    pub length: Vec<Slice>,
+}
+
+/// What came of the recursive proofs of a set.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Recursive {
+    /// Proofs whose every state is the expected one.
+    pub recursive_exact: Proportion,
+    /// Proofs that stop at the right endpoint.
+    pub recursive_end: Proportion,
+    /// How the proofs stopped, for the reasons that occur.
+    pub stops: Vec<Stopped>,
+}
+
+/// Proofs that stopped for one reason.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Stopped {
+    /// The reason.
+    pub stop: Stop,
+    /// How many.
+    pub proofs: Proportion,
+}
+
+/// The paper's four columns, at one threshold.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Sure {
+    /// An answer is sure if its margin is greater.
+    #[serde(serialize_with = "six")]
+    pub threshold: f64,
+    /// Share of answers that are sure.
+    pub sure_rate: Option<Proportion>,
+    /// Share of sure answers that are right; nothing if none is sure.
+    pub precision: Option<Proportion>,
+    /// Share of right answers that are sure; nothing if none is right.
+    pub recall: Option<Proportion>,
+    /// Harmonic mean of precision and recall, a fraction.
+    #[serde(serialize_with = "six_or_null")]
+    pub f1: Option<f64>,
+}
+
+/// A threshold chosen on validation, and what it gives on test.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct BestThreshold {
+    /// How many validation steps it was chosen on.
+    pub valid_steps: u64,
+    /// The best F1, on validation.
+    #[serde(serialize_with = "six")]
+    pub valid_f1: f64,
+    /// The columns on the test answers at this threshold.
+    pub test: Sure,
+}
+
+/// A step of the precision-recall curve, in percent.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct CurvePoint {
+    /// Answers with at least this margin are accepted; nothing stands for +∞.
+    #[serde(serialize_with = "six_or_null")]
+    pub margin: Option<f64>,
+    /// Precision, in percent.
+    #[serde(serialize_with = "six")]
+    pub precision: f64,
+    /// Recall, in percent.
+    #[serde(serialize_with = "six")]
+    pub recall: f64,
+}
+
+/// Answers whose probability lies in one tenth of the unit interval.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct ReliabilityBin {
+    /// Lower end of p₁, in percent.
+    #[serde(serialize_with = "six")]
+    pub from: f64,
+    /// Upper end of p₁, in percent.
+    #[serde(serialize_with = "six")]
+    pub to: f64,
+    /// Mean p₁ of the answers, in percent.
+    #[serde(serialize_with = "six")]
+    pub confidence: f64,
+    /// How many of them are right.
+    pub right: Proportion,
+}
+
+/// Everything about the model's confidence.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Calibration {
+    /// The paper's columns, at its threshold.
+    #[serde(flatten)]
+    pub sure: Sure,
+    /// Area under the ROC curve of the margin, right answers positive; nothing unless both kinds occur.
+    #[serde(serialize_with = "six_or_null")]
+    pub auroc: Option<f64>,
+    /// Average precision of the margin, right answers positive.
+    #[serde(serialize_with = "six_or_null")]
+    pub auprc: Option<f64>,
+    /// The threshold with the best F1 on validation; nothing without validation records.
+    pub best: Option<BestThreshold>,
+    /// Mean distance between p₁ and the share of right answers, over the bins, weighted; in percent.
+    #[serde(serialize_with = "six_or_null")]
+    pub expected_error: Option<f64>,
+    /// Probability of the answer against how often it is right.
+    pub reliability: Vec<ReliabilityBin>,
+    /// The precision-recall curve, at most 100 points.
+    pub curve: Vec<CurvePoint>,
+}
