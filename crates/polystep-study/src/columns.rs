@@ -7,8 +7,7 @@ use polystep_core::arithmetic::Drill;
 use serde::Serialize;
 
 use crate::metrics::{Evaluation, Metrics};
-use polystep_record::paper::{Printed, lookup, lookup_ood};
-use polystep_record::{Keys, PaperSetting, Proportion};
+use polystep_record::{PaperSetting, Proportion};
 
 /// How a column's numbers are written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -71,45 +70,11 @@ pub const COLUMNS: [Column; 25] = [
 /// The group of the probe's columns, which no other experiment has.
 const ARITHMETIC: &str = "Arithmetic";
 
-/// Our number in a column, and the paper's.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Cell {
-    /// The column.
-    pub column: Column,
-    /// Ours, exact.
-    pub ours: Option<f64>,
-    /// The interval of ours.
-    pub interval: Option<(f64, f64)>,
-    /// Ours by the paper's own test, `symbolic`, where that makes a difference in meaning.
-    pub symbolic: Option<f64>,
-    /// The paper's.
-    pub paper: Option<Printed>,
-}
-
-impl Cell {
-    /// Ours minus the paper's; nothing where the paper has a bound only.
-    pub fn difference(&self) -> Option<f64> {
-        let paper = self.paper.as_ref().filter(|p| !p.text.starts_with('<'))?;
-        Some(self.ours? - paper.value)
+impl Column {
+    /// Whether a higher number is better. A share of errors or a number of examples is neither good nor bad.
+    pub fn more_is_better(self) -> bool {
+        self.unit != Unit::Count && !self.name.starts_with("err_")
     }
-}
-
-/// Our numbers of one evaluation, for the columns that it or the paper has.
-pub fn cells(metrics: &Metrics, evaluation: &Evaluation) -> Vec<Cell> {
-    let keys = &metrics.keys;
-    // The paper's sentence on arithmetic holds for each kind of exercise, whatever else the model has learned.
-    let exercises =
-        keys.is(PaperSetting::Arithmetic).then(|| Keys { config: evaluation.config.clone(), ..keys.clone() });
-    let printed = match exercises.or_else(|| keys.at_home(&evaluation.config, evaluation.vars)) {
-        Some(row) => lookup(&row),
-        None => lookup_ood(keys, &evaluation.config, evaluation.vars),
-    };
-    let cell = |column: Column| {
-        let (ours, symbolic) = value(metrics, evaluation, column.name);
-        let paper = printed.iter().find(|p| p.column == column.name).cloned();
-        Cell { column, ours: ours.map(|v| v.0), interval: ours.and_then(|v| v.1), symbolic, paper }
-    };
-    COLUMNS.into_iter().map(cell).filter(|cell| cell.ours.is_some() || cell.paper.is_some()).collect()
 }
 
 /// Where a column's number stands in an evaluation of `metrics.json`, as a JSON pointer; counts stand at the top.
@@ -137,6 +102,21 @@ pub fn pointer(evaluation: &Evaluation, column: &str) -> Option<String> {
         "precision" => "/beam/calibration/precision/percent",
         "recall" => "/beam/calibration/recall/percent",
         "f1" => "/beam/calibration/f1",
+        _ => return None,
+    };
+    Some(place.to_owned())
+}
+
+/// Where the symbolic number of a column stands, if it has one.
+pub fn symbolic_pointer(column: &str) -> Option<String> {
+    let place = match column {
+        "endpoint_acc" | "full_proof_acc" => "/greedy/full_proof/symbolic/percent",
+        "stepwise_acc" => "/greedy/stepwise/symbolic/percent",
+        "top1_acc_beam5" => "/beam/top1/symbolic/percent",
+        "beam5_acc" => "/beam/any5/symbolic/percent",
+        "precision" => "/beam/calibration_symbolic/precision/percent",
+        "recall" => "/beam/calibration_symbolic/recall/percent",
+        "f1" => "/beam/calibration_symbolic/f1",
         _ => return None,
     };
     Some(place.to_owned())

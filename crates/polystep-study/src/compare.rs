@@ -10,11 +10,12 @@ use std::collections::BTreeMap;
 use polystep_core::Writing;
 use serde::Serialize;
 
-use crate::columns::{COLUMNS, Cell, Column, Unit, cells};
+use crate::columns::{COLUMNS, Column};
 use crate::error::StudyError;
 use crate::metrics::{Metrics, solved};
 use crate::paired::Paired;
 use crate::score::{Outcome, score};
+use crate::side_by_side::{Cell, cells};
 use polystep_record::{Prediction, RecordError};
 
 /// A key that not all configurations agree on.
@@ -58,11 +59,11 @@ fn flatten(table: &toml::Table) -> BTreeMap<String, String> {
 /// Which proofs a run solves (every step exact, teacher-forced), by id, with their starts.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Solved {
-    proofs: BTreeMap<String, Tested>,
+    proofs: BTreeMap<String, TestedProof>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-struct Tested {
+struct TestedProof {
     right: bool,
     start: String,
     /// [`Writing::fingerprint`] of the proof.
@@ -78,7 +79,7 @@ impl Solved {
         let entry = |(p, _): &(Prediction, Outcome)| {
             let right = right.get(p.proof.as_str()).copied().unwrap_or(false);
             // Every state of a proof has its value, and an exercise's target too.
-            (p.proof.clone(), Tested { right, start: p.input.clone(), value: writing.fingerprint(&p.target) })
+            (p.proof.clone(), TestedProof { right, start: p.input.clone(), value: writing.fingerprint(&p.target) })
         };
         Ok(Solved { proofs: first.map(entry).collect() })
     }
@@ -108,8 +109,9 @@ pub struct Example {
 
 /// Two runs on the proofs that both were tested on.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Pair {
-    /// The fourfold table.
+pub struct RunPair {
+    /// How many proofs both, one or none of them solve.
+    #[serde(flatten)]
     pub table: Paired,
     /// McNemar's exact p-value.
     pub p_value: f64,
@@ -119,19 +121,22 @@ pub struct Pair {
     pub only_second: Vec<Example>,
 }
 
-/// Compares two runs; nothing if they share no proof.
-pub fn pair(first: &Solved, second: &Solved) -> Option<Pair> {
-    let both = first.proofs.iter().filter_map(|(id, a)| Some((id, a, second.proofs.get(id)?)));
-    let both = both.filter(|(_, a, b)| a.value == b.value);
-    let table = Paired::count(both.clone().map(|(_, a, b)| (a.right, b.right)));
-    if table.total() == 0 {
-        return None;
+impl RunPair {
+    /// Compares two runs; `None` if they share no proof.
+    pub fn of(first: &Solved, second: &Solved) -> Option<RunPair> {
+        let both = first.proofs.iter().filter_map(|(id, a)| Some((id, a, second.proofs.get(id)?)));
+        let both: Vec<_> = both.filter(|(_, a, b)| a.value == b.value).collect();
+        let table = Paired::count(both.iter().map(|(_, a, b)| (a.right, b.right)));
+        let example = |id: &str, solved: &TestedProof| Example { proof: id.to_owned(), start: solved.start.clone() };
+        let only_first = both.iter().filter(|(_, a, b)| a.right && !b.right).map(|(id, a, _)| example(id, a));
+        let only_second = both.iter().filter(|(_, a, b)| b.right && !a.right).map(|(id, _, b)| example(id, b));
+        (table.total() > 0).then(|| RunPair {
+            table,
+            p_value: table.p_value(),
+            only_first: only_first.collect(),
+            only_second: only_second.collect(),
+        })
     }
-    let example = |id: &String, start: &str| Example { proof: id.clone(), start: start.to_owned() };
-    let only_first =
-        both.clone().filter(|(_, a, b)| a.right && !b.right).map(|(id, a, _)| example(id, &a.start)).collect();
-    let only_second = both.filter(|(_, a, b)| b.right && !a.right).map(|(id, _, b)| example(id, &b.start)).collect();
-    Some(Pair { table, p_value: table.p_value(), only_first, only_second })
 }
 
 /// Mean and spread of a column over seeds.
@@ -151,7 +156,7 @@ pub struct Spread {
 
 /// Runs that differ in nothing but their seeds.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Seeds {
+pub struct SeedGroup {
     /// Their places in the list of runs.
     pub runs: Vec<usize>,
     /// The results that all of them have.
@@ -159,7 +164,7 @@ pub struct Seeds {
 }
 
 /// Groups runs whose configurations agree in everything but keys named `seed`; groups of one are left out.
-pub fn seeds(runs: &[(Option<&toml::Table>, Option<&Metrics>)]) -> Vec<Seeds> {
+pub fn seed_groups(runs: &[(Option<&toml::Table>, Option<&Metrics>)]) -> Vec<SeedGroup> {
     let mut groups: BTreeMap<Vec<(String, String)>, Vec<usize>> = BTreeMap::new();
     for (i, (config, metrics)) in runs.iter().enumerate() {
         if let (Some(config), Some(_)) = (config, metrics) {
@@ -177,11 +182,10 @@ pub fn seeds(runs: &[(Option<&toml::Table>, Option<&Metrics>)]) -> Vec<Seeds> {
             let one = |row: &Vec<Cell>| row.iter().find(|c| c.column == column)?.ours;
             spread(column, &rows.iter().map(one).collect::<Option<Vec<f64>>>()?)
         };
-        let results = COLUMNS.into_iter().filter(|c| c.unit != Unit::Count && !c.name.starts_with("err_"));
-        let columns = results.filter_map(of).collect();
-        Seeds { runs: members, columns }
+        let columns = COLUMNS.into_iter().filter(|c| c.more_is_better()).filter_map(of).collect();
+        SeedGroup { runs: members, columns }
     };
-    let mut groups: Vec<Seeds> = groups.into_values().filter(|g| g.len() > 1).map(spreads).collect();
+    let mut groups: Vec<SeedGroup> = groups.into_values().filter(|g| g.len() > 1).map(spreads).collect();
     groups.sort_by_key(|g| g.runs[0]);
     groups
 }
@@ -216,7 +220,7 @@ mod tests {
     }
 
     fn run(proofs: &[(&str, bool)]) -> Solved {
-        let tested = |(id, right): &(&str, bool)| Tested { right: *right, start: format!("({id})"), value: None };
+        let tested = |(id, right): &(&str, bool)| TestedProof { right: *right, start: format!("({id})"), value: None };
         Solved { proofs: proofs.iter().map(|proof| (proof.0.to_owned(), tested(proof))).collect() }
     }
 
@@ -224,11 +228,11 @@ mod tests {
     fn proofs_are_joined_by_id() {
         let first = run(&[("a", true), ("b", true), ("c", false), ("only here", true)]);
         let second = run(&[("a", true), ("b", false), ("c", false), ("d", true)]);
-        let pair = pair(&first, &second).unwrap();
+        let pair = RunPair::of(&first, &second).unwrap();
         assert_eq!(pair.table, Paired { both: 1, first_only: 1, second_only: 0, neither: 1 });
         assert_eq!(pair.only_first, [Example { proof: "b".into(), start: "(b)".into() }]);
         assert_eq!(pair.p_value, 1.0);
-        assert!(super::pair(&first, &run(&[("z", true)])).is_none());
+        assert!(RunPair::of(&first, &run(&[("z", true)])).is_none());
     }
 
     /// A space of one's own is named `custom` unless it has a name, so two of them have the same ids.
@@ -249,11 +253,11 @@ mod tests {
             infix(Setting::Annotated, "MARK $ (2*x1)*(x1)+(3)", "MUL $ #(2*x1)*(x1)#+(3)"),
             infix(Setting::Endpoint, "(2*x1)*(x1)+(3)", "2*x1^2+3"),
         ];
-        assert!(others.iter().all(|other| pair(&plain, other).is_some_and(|pair| pair.table.both == 1)));
+        assert!(others.iter().all(|other| RunPair::of(&plain, other).is_some_and(|pair| pair.table.both == 1)));
         let another = infix(Setting::Plain, "(2*x1)*(x1)+(4)", "(2*x1^2)+(4)");
-        assert_eq!(pair(&plain, &another), None);
+        assert_eq!(RunPair::of(&plain, &another), None);
         let sum = |notation, target| solved(Setting::Arithmetic, notation, "…", target);
-        assert!(pair(&sum(Notation::Infix, "6912"), &sum(Notation::Prefix, "INT+ 6 9 1 2")).is_some());
+        assert!(RunPair::of(&sum(Notation::Infix, "6912"), &sum(Notation::Prefix, "INT+ 6 9 1 2")).is_some());
     }
 
     #[test]

@@ -1,61 +1,40 @@
 //! The ledger, `results/TABLE.csv`: our numbers under the paper's keys and column names, one line per row and seed.
 //!
-//! A line is a function of the records alone, so a ledger can always be made anew from them. What stands in the file already is
-//! still read first: a file that is damaged, or that somebody else's tool wrote, is named and left as it is.
+//! A line is a function of the records alone, so a ledger can always be made again from them. An existing file is still read
+//! first. If it is damaged, or if another tool wrote it, the command names it and leaves it as it is.
 
 use std::fs;
 use std::io;
 use std::path::Path;
 
-use crate::columns::{Cell, Column, Unit, has_interval, has_symbolic, value};
+use crate::columns::{Column, Unit, has_interval, has_symbolic, value};
+use crate::csv;
 use crate::metrics::{Evaluation, Metrics};
-use crate::records::{Milestone, Record, Records};
+use crate::number::{Counts, number};
+use crate::records::{Record, Records};
+use crate::side_by_side::Cell;
 use crate::tables::{Kind, Need, Recipe, Row, Table, size_of_config};
-use polystep_record::paper::Printed;
+use polystep_record::paper::KEYS;
 use polystep_record::{Proportion, RecordError};
-
-/// Hyper-parameters that a table may list, and where a configuration has them.
-const HYPER: [(&str, &str, &str); 3] =
-    [("emb", "model", "d"), ("dropout", "model", "dropout"), ("batch", "train", "batch")];
-
-/// Columns of full proofs, the count of examples beside each, and the column of the validation at the paper's count.
-const AT_PAPER_EXAMPLES: [(&str, &str, &str); 2] = [
-    ("full_proof_acc", "train_examples", "valid_at_paper_examples"),
-    ("endpoint_acc", "endpoint_train_examples", "endpoint_valid_at_paper_examples"),
-];
-
-/// Columns that hold words; the others hold numbers or nothing.
-const WORDS: [&str; 11] = [
-    "config",
-    "setting",
-    "granularity",
-    "notation",
-    "curriculum",
-    "train_config",
-    "test_config",
-    "recipe",
-    "size",
-    "device",
-    "commit",
-];
 
 /// A row of a table with our numbers.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Filled<'a> {
+pub struct FilledRow<'a> {
     /// The paper's row.
     pub row: &'a Row,
+    /// The recipe of our models.
+    pub recipe: Recipe,
     /// The seed of our models.
     pub seed: u64,
     /// Our numbers beside the paper's, in the table's order.
     pub cells: Vec<Cell>,
     record: &'a Record,
     evaluation: Option<&'a Evaluation>,
-    endpoint: Option<&'a Record>,
 }
 
-impl<'a> Filled<'a> {
-    /// Fills a row from the records; none if its main model is not there. A missing one-shot model leaves its columns empty.
-    pub fn of(table: &Table, row: &'a Row, recipe: Recipe, seed: u64, records: &'a Records) -> Option<Filled<'a>> {
+impl<'a> FilledRow<'a> {
+    /// Fills a row from the records; `None` if its main model is missing. A missing one-shot model leaves its columns empty.
+    pub fn of(table: &Table, row: &'a Row, recipe: Recipe, seed: u64, records: &'a Records) -> Option<FilledRow<'a>> {
         let needs = row.needs(recipe, seed);
         let find = |need: &Need| {
             let record = records.get(&need.experiment.name())?;
@@ -63,7 +42,7 @@ impl<'a> Filled<'a> {
         };
         let main = needs.iter().find(|n| !n.endpoint)?;
         let (record, evaluation) = find(main)?;
-        // Training has tested the model at home, so that much is known of a model that was never evaluated.
+        // Training has tested the model on its own space. So much is known of a model that was never evaluated.
         let at_home = (&main.set.config, main.set.vars) == (&main.experiment.keys.config, main.experiment.keys.vars);
         if evaluation.is_none() && !at_home {
             return None;
@@ -76,61 +55,31 @@ impl<'a> Filled<'a> {
                 Some((record, None)) => (tested(&record.metrics, column.name), None),
                 None => (None, None),
             };
-            let paper = row.text(column.name).and_then(|text| {
-                Some(Printed { table: table.name, column: column.name.into(), text, value: text.parse().ok()? })
-            });
-            Cell { column, ours: ours.map(|v| v.0), interval: ours.and_then(|v| v.1), symbolic, paper }
+            let count = at_paper_examples(column.name).and_then(|(count, _)| row.value(count));
+            Cell {
+                ours: ours.map(|v| v.0),
+                interval: ours.and_then(|v| v.1),
+                symbolic,
+                at_paper_examples: source.zip(count).and_then(|((record, _), count)| record.at(count)),
+                ..row.cell(table, column)
+            }
         };
         let cells = table.columns().map(cell).collect();
-        Some(Filled { row, seed, cells, record, evaluation, endpoint: endpoint.map(|(record, _)| record) })
-    }
-
-    /// Where the model of a column of full proofs stood when it had seen as many examples as the paper's.
-    pub fn at_paper_examples(&self, column: &str) -> Option<Milestone> {
-        let (_, count, _) = AT_PAPER_EXAMPLES.into_iter().find(|(name, ..)| *name == column)?;
-        let record = if column.starts_with("endpoint_") { self.endpoint? } else { self.record };
-        record.at(self.row.value(count)?)
-    }
-
-    /// Its line of the ledger, under the names of [`header`].
-    fn line(&self, table: &Table, recipe: Recipe) -> Vec<String> {
-        let run = &self.record.metrics.run;
-        let number = |v: Option<f64>| v.map_or(String::new(), |v| format!("{v:.2}"));
-        let optional = |text: Option<String>| text.unwrap_or_default();
-        let mut line: Vec<String> = self.row.keys().map(|(_, text)| text.to_owned()).collect();
-        line.extend([recipe.to_string(), size_of_config(&self.record.config)]);
-        for (_, part, key) in HYPER.into_iter().filter(|(name, ..)| table.header.contains(name)) {
-            line.push(optional(self.record.config.get(part).and_then(|t| t.get(key)).map(|v| v.to_string())));
-        }
-        for cell in &self.cells {
-            line.push(match cell.column.unit {
-                Unit::Count => optional(cell.ours.map(|v| format!("{v:.0}"))),
-                _ => number(cell.ours),
-            });
-            if has_symbolic(cell.column) {
-                line.push(number(cell.symbolic));
-            }
-            if has_interval(cell.column) {
-                line.push(number(cell.interval.map(|i| i.0)));
-                line.push(number(cell.interval.map(|i| i.1)));
-            }
-        }
-        line.push(number(self.evaluation.and_then(|e| Some(e.recursive.as_ref()?.recursive_exact.percent))));
-        line.push(number(self.evaluation.and_then(|e| Some(e.greedy.as_ref()?.malformed.percent))));
-        if !table.header.contains(&"train_examples") {
-            line.push(optional(run.examples.map(|n| n.to_string())));
-        }
-        for (column, ..) in at_paper_examples(table) {
-            line.push(number(self.at_paper_examples(column).map(|milestone| milestone.full_proof)));
-        }
-        line.push(self.seed.to_string());
-        line.push(optional(run.seconds.map(|s| format!("{s:.0}"))));
-        line.extend([run.device.clone(), run.commit.clone()].map(optional));
-        line
+        Some(FilledRow { row, recipe, seed, cells, record, evaluation })
     }
 }
 
-/// What training's own test says in a column: with every earlier token right, teacher forcing and greedy decoding agree.
+/// For a column of full proofs: the column with the paper's count of examples, and the ledger's column of our validation at that
+/// count.
+fn at_paper_examples(column: &str) -> Option<(&'static str, &'static str)> {
+    match column {
+        "full_proof_acc" => Some(("train_examples", "valid_at_paper_examples")),
+        "endpoint_acc" => Some(("endpoint_train_examples", "endpoint_valid_at_paper_examples")),
+        _ => None,
+    }
+}
+
+/// What training's own test says in a column. Where every earlier token is right, teacher forcing and greedy decoding agree.
 fn tested(metrics: &Metrics, column: &str) -> Option<(f64, Option<(f64, f64)>)> {
     let part = match column {
         "train_examples" | "endpoint_train_examples" => return Some((metrics.run.examples? as f64, None)),
@@ -143,37 +92,137 @@ fn tested(metrics: &Metrics, column: &str) -> Option<(f64, Option<(f64, f64)>)> 
     Some((p.percent, Some((p.lo, p.hi))))
 }
 
-/// Names of the ledger's columns.
-pub fn header(table: &Table) -> Vec<String> {
-    let mut names: Vec<String> = table.keys().map(str::to_owned).collect();
-    if table.kind() == Kind::Sizes {
-        names.extend(table.columns().map(|column| column.name.to_owned()));
-        names.extend(["draws", "seed", "seconds", "device", "commit"].map(str::to_owned));
-        return names;
-    }
-    names.extend(["recipe", "size"].map(str::to_owned));
-    names.extend(HYPER.into_iter().filter(|(name, ..)| table.header.contains(name)).map(|(name, ..)| name.to_owned()));
-    for column in table.columns() {
-        names.push(column.name.to_owned());
-        if has_symbolic(column) {
-            names.push(format!("{}_symbolic", column.name));
-        }
-        if has_interval(column) {
-            names.extend([format!("{}_lo", column.name), format!("{}_hi", column.name)]);
-        }
-    }
-    names.extend(["recursive_exact", "malformed"].map(str::to_owned));
-    if !table.header.contains(&"train_examples") {
-        names.push("train_examples".to_owned());
-    }
-    names.extend(at_paper_examples(table).map(|(.., name)| name.to_owned()));
-    names.extend(["seed", "seconds", "device", "commit"].map(str::to_owned));
-    names
+/// A column of a ledger.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LedgerColumn {
+    /// A key of the paper's table.
+    Key(&'static str),
+    /// The recipe of our model.
+    Recipe,
+    /// The size of our model.
+    Size,
+    /// A hyper-parameter: its name, and the table and key of a configuration.
+    Hyper(&'static str, &'static str, &'static str),
+    /// Our number in the paper's column at this place.
+    Ours(usize, Column),
+    /// The same by the symbolic test.
+    Symbolic(usize, Column),
+    /// The lower end of its interval.
+    Low(usize, Column),
+    /// The upper end of its interval.
+    High(usize, Column),
+    /// Recursive proofs that are exact.
+    RecursiveExact,
+    /// Outputs that cannot be read.
+    Malformed,
+    /// Training examples, where the paper's table does not have them.
+    Examples,
+    /// Our validation at the paper's count of examples, for the paper's column at this place.
+    AtPaperExamples(usize, &'static str),
+    /// Draws of an estimate of sizes.
+    Draws,
+    /// The seed.
+    Seed,
+    /// How long the work took.
+    Seconds,
+    /// Where it was done.
+    Device,
+    /// By which version.
+    Commit,
 }
 
-/// Those that a table has counts for.
-fn at_paper_examples(table: &Table) -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
-    AT_PAPER_EXAMPLES.into_iter().filter(|(_, count, _)| table.header.contains(count))
+use LedgerColumn::{
+    AtPaperExamples, Commit, Device, Draws, Examples, High, Hyper, Key, Low, Malformed, Ours, RecursiveExact, Seconds,
+    Seed, Size, Symbolic,
+};
+
+/// Hyper-parameters that a table may list, and where a configuration has them.
+const HYPER: [LedgerColumn; 3] =
+    [Hyper("emb", "model", "d"), Hyper("dropout", "model", "dropout"), Hyper("batch", "train", "batch")];
+
+impl LedgerColumn {
+    /// The columns of a table's ledger.
+    pub fn of(table: &Table) -> Vec<LedgerColumn> {
+        let numbers: Vec<Column> = table.columns().collect();
+        let mut all: Vec<LedgerColumn> = table.keys().map(Key).collect();
+        if table.kind() == Kind::Sizes {
+            all.extend(numbers.into_iter().enumerate().map(|(i, column)| Ours(i, column)));
+            all.push(Draws);
+        } else {
+            all.extend([LedgerColumn::Recipe, Size]);
+            all.extend(HYPER.into_iter().filter(|hyper| table.header.contains(&hyper.name().as_str())));
+            for (i, column) in numbers.iter().copied().enumerate() {
+                all.push(Ours(i, column));
+                all.extend(has_symbolic(column).then_some(Symbolic(i, column)));
+                all.extend(has_interval(column).then_some([Low(i, column), High(i, column)]).into_iter().flatten());
+            }
+            all.extend([RecursiveExact, Malformed]);
+            all.extend((!table.header.contains(&"train_examples")).then_some(Examples));
+            for full_proofs in ["full_proof_acc", "endpoint_acc"] {
+                let place = numbers.iter().position(|column| column.name == full_proofs);
+                let names = at_paper_examples(full_proofs).filter(|(count, _)| table.header.contains(count));
+                all.extend(place.zip(names).map(|(i, (_, name))| AtPaperExamples(i, name)));
+            }
+        }
+        all.extend([Seed, Seconds, Device, Commit]);
+        all
+    }
+
+    /// Its name in the header.
+    pub fn name(self) -> String {
+        match self {
+            Key(name) | Hyper(name, ..) | AtPaperExamples(_, name) => name.to_owned(),
+            Ours(_, column) => column.name.to_owned(),
+            Symbolic(_, column) => format!("{}_symbolic", column.name),
+            Low(_, column) => format!("{}_lo", column.name),
+            High(_, column) => format!("{}_hi", column.name),
+            LedgerColumn::Recipe => "recipe".to_owned(),
+            Size => "size".to_owned(),
+            RecursiveExact => "recursive_exact".to_owned(),
+            Malformed => "malformed".to_owned(),
+            Examples => "train_examples".to_owned(),
+            Draws => "draws".to_owned(),
+            Seed => "seed".to_owned(),
+            Seconds => "seconds".to_owned(),
+            Device => "device".to_owned(),
+            Commit => "commit".to_owned(),
+        }
+    }
+
+    /// Whether it holds words. The other columns hold numbers or nothing.
+    fn holds_words(self) -> bool {
+        matches!(self, Key(name) if !name.ends_with("vars"))
+            || matches!(self, LedgerColumn::Recipe | Size | Device | Commit)
+    }
+
+    /// Its field in the line of a filled row.
+    fn field(self, filled: &FilledRow<'_>) -> String {
+        let run = &filled.record.metrics.run;
+        let evaluation = filled.evaluation;
+        let cell = |i: usize| &filled.cells[i];
+        let percent = |value: Option<f64>| value.map(|v| number(v, Unit::Percent, Counts::Full));
+        let field = match self {
+            Key(name) => filled.row.text(name).map(str::to_owned),
+            LedgerColumn::Recipe => Some(filled.recipe.to_string()),
+            Size => Some(size_of_config(&filled.record.config)),
+            Hyper(_, part, key) => filled.record.config.get(part).and_then(|t| t.get(key)).map(|v| v.to_string()),
+            Ours(i, column) if column.unit == Unit::Count => cell(i).ours_text(Counts::Full),
+            Ours(i, _) => percent(cell(i).ours),
+            Symbolic(i, _) => percent(cell(i).symbolic),
+            Low(i, _) => percent(cell(i).interval.map(|i| i.0)),
+            High(i, _) => percent(cell(i).interval.map(|i| i.1)),
+            RecursiveExact => percent(evaluation.and_then(|e| Some(e.recursive.as_ref()?.recursive_exact.percent))),
+            Malformed => percent(evaluation.and_then(|e| Some(e.greedy.as_ref()?.malformed.percent))),
+            Examples => run.examples.map(|n| n.to_string()),
+            AtPaperExamples(i, _) => percent(cell(i).at_paper_examples.map(|milestone| milestone.full_proof)),
+            Draws => None,
+            Seed => Some(filled.seed.to_string()),
+            Seconds => run.seconds.map(|s| format!("{s:.0}")),
+            Device => run.device.clone(),
+            Commit => run.commit.clone(),
+        };
+        field.unwrap_or_default()
+    }
 }
 
 /// A ledger: lines under a header.
@@ -186,53 +235,48 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// The ledger of a table that the records give, rows in the paper's order, then by seed.
-    pub fn of(table: &Table, recipe: Recipe, records: &Records) -> Ledger {
-        let mut lines = Vec::new();
-        for row in &table.rows {
-            for seed in seeds(row, recipe, records) {
-                lines.extend(Filled::of(table, row, recipe, seed, records).map(|filled| filled.line(table, recipe)));
-            }
-        }
-        Ledger { header: header(table), lines }
+    /// An empty ledger of a table.
+    pub fn empty(table: &Table) -> Ledger {
+        Ledger { header: LedgerColumn::of(table).into_iter().map(LedgerColumn::name).collect(), lines: Vec::new() }
     }
 
-    /// Reads the ledger of a table; none if there is none.
+    /// The ledger of a table that the records give: rows in the paper's order, then by seed.
+    pub fn of(table: &Table, recipe: Recipe, records: &Records) -> Ledger {
+        let columns = LedgerColumn::of(table);
+        let rows = table.rows.iter().flat_map(|row| seeds(row, recipe, records).into_iter().map(move |s| (row, s)));
+        let filled = rows.filter_map(|(row, seed)| FilledRow::of(table, row, recipe, seed, records));
+        let lines = filled.map(|filled| columns.iter().map(|column| column.field(&filled)).collect()).collect();
+        Ledger { lines, ..Ledger::empty(table) }
+    }
+
+    /// Reads the ledger of a table; `None` if there is no such file.
     pub fn read(path: &Path, table: &Table) -> Result<Option<Ledger>, RecordError> {
         let text = match fs::read_to_string(path) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
             text => text.map_err(RecordError::file("read", path))?,
         };
-        let header = header(table);
         let wrong = |line: usize, why: String| {
             let why = format!("{why}; repair it, or remove the file to have it made anew");
             RecordError::Line { path: path.to_path_buf(), line, why }
         };
-        let mut lines = text.lines().enumerate().map(|(i, line)| (i + 1, fields(line)));
-        if lines.next().is_none_or(|(_, names)| names.as_ref() != Some(&header)) {
+        let (mut ledger, columns) = (Ledger::empty(table), LedgerColumn::of(table));
+        let mut lines = csv::read(&text).into_iter();
+        if lines.next().is_none_or(|(_, names)| names.as_ref() != Some(&ledger.header)) {
             return Err(wrong(1, format!("this is not the header of a {} ledger", table.name)));
         }
-        let mut ledger = Ledger { header, lines: Vec::new() };
-        for (number, line) in lines {
-            let line = line.ok_or_else(|| wrong(number, "a quotation mark is not closed".into()))?;
-            if line.len() != ledger.header.len() {
-                return Err(wrong(
-                    number,
-                    format!("{} fields where the header has {}", line.len(), ledger.header.len()),
-                ));
+        for (at, line) in lines {
+            let line = line.ok_or_else(|| wrong(at, "a quotation mark is not closed".into()))?;
+            if line.len() != columns.len() {
+                return Err(wrong(at, format!("{} fields where the header has {}", line.len(), columns.len())));
             }
-            for (name, text) in ledger.header.iter().zip(&line) {
-                if !WORDS.contains(&name.as_str()) && !text.is_empty() && text.parse::<f64>().is_err() {
-                    return Err(wrong(number, format!("{name} is `{text}`, which is no number")));
+            for (column, text) in columns.iter().zip(&line) {
+                if !column.holds_words() && !text.is_empty() && text.parse::<f64>().is_err() {
+                    return Err(wrong(at, format!("{} is `{text}`, which is no number", column.name())));
                 }
             }
-            let keys = table.keys().count();
-            if !table
-                .rows
-                .iter()
-                .any(|row| row.keys().map(|(_, text)| text).eq(line[..keys].iter().map(String::as_str)))
-            {
-                return Err(wrong(number, format!("{} has no row {}", table.name, line[..keys].join(","))));
+            let keys = &line[..table.keys().count()];
+            if !table.rows.iter().any(|row| row.keys().map(|(_, text)| text).eq(keys.iter().map(String::as_str))) {
+                return Err(wrong(at, format!("{} has no row {}", table.name, keys.join(","))));
             }
             ledger.lines.push(line);
         }
@@ -241,14 +285,13 @@ impl Ledger {
 
     /// The whole file.
     pub fn text(&self) -> String {
-        let line = |fields: &Vec<String>| fields.iter().map(|f| quoted(f)).collect::<Vec<_>>().join(",") + "\n";
-        line(&self.header) + &self.lines.iter().map(line).collect::<String>()
+        csv::write(std::iter::once(&self.header).chain(&self.lines))
     }
 
     /// Which of its lines, numbered as in the file, another ledger has no line for.
     pub fn unknown_to(&self, other: &Ledger) -> Vec<usize> {
         let key = |ledger: &Ledger, line: &[String]| -> Vec<String> {
-            let wanted = |name: &str| name == "seed" || polystep_record::paper::KEYS.contains(&name);
+            let wanted = |name: &str| name == "seed" || KEYS.contains(&name);
             ledger.header.iter().zip(line).filter(|(name, _)| wanted(name)).map(|(_, text)| text.clone()).collect()
         };
         let known: Vec<_> = other.lines.iter().map(|line| key(other, line)).collect();
@@ -268,27 +311,4 @@ pub fn seeds(row: &Row, recipe: Recipe, records: &Records) -> Vec<u64> {
     let mut seeds: Vec<u64> = records.iter().filter_map(|(name, _)| seed(name)).collect();
     seeds.sort_unstable();
     seeds
-}
-
-fn quoted(field: &str) -> String {
-    if field.contains([',', '"']) { format!("\"{}\"", field.replace('"', "\"\"")) } else { field.to_owned() }
-}
-
-/// The fields of a line; none if a quotation mark is not closed.
-fn fields(line: &str) -> Option<Vec<String>> {
-    let (mut fields, mut inside) = (vec![String::new()], false);
-    let mut letters = line.chars().peekable();
-    while let Some(letter) = letters.next() {
-        let field = fields.last_mut()?;
-        match letter {
-            '"' if inside && letters.peek() == Some(&'"') => {
-                letters.next();
-                field.push('"');
-            }
-            '"' => inside = !inside,
-            ',' if !inside => fields.push(String::new()),
-            letter => field.push(letter),
-        }
-    }
-    (!inside).then_some(fields)
 }

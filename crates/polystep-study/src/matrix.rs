@@ -1,13 +1,16 @@
-//! Trained × tested: every run on every test set it was evaluated on, the paper's number beside ours (its three tables on
-//! other distributions than the model's own).
+//! Trained × tested: every run on every test set it was evaluated on, with the paper's number beside ours. The paper has three
+//! such tables, of models tested on other spaces than their own.
 //!
-//! A row is a run and not a space, so that two runs on one space stand side by side. A set that a run was not tested on is an
+//! A row is a run and not a space, so that two runs on one space can be compared. A set that a run was not tested on is an
 //! empty cell, never a zero.
 
 use serde::Serialize;
 
-use crate::columns::{Cell, cells};
+use crate::columns::Unit;
+use crate::grid::Grid;
 use crate::metrics::{Evaluation, Metrics};
+use crate::number::{Counts, number};
+use crate::side_by_side::{Cell, Heading, SideBySide, SideRow, cells_of_run};
 use polystep_record::{Keys, key_text};
 
 /// What a matrix shows.
@@ -42,18 +45,18 @@ impl Measure {
     }
 }
 
-/// A test set.
+/// A test set as a column of the matrix.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct TestSet {
+pub struct TestedOn {
     /// Its space.
     pub config: String,
     /// Its number of variables.
     pub vars: u32,
 }
 
-impl TestSet {
-    fn of(evaluation: &Evaluation) -> TestSet {
-        TestSet { config: evaluation.config.clone(), vars: evaluation.vars }
+impl TestedOn {
+    fn of(evaluation: &Evaluation) -> TestedOn {
+        TestedOn { config: evaluation.config.clone(), vars: evaluation.vars }
     }
 
     /// `small_coeff, 2 var`
@@ -64,8 +67,8 @@ impl TestSet {
 
 /// A run on a test set.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Entry {
-    /// The place among the run's evaluations.
+pub struct MatrixEntry {
+    /// Its place among the run's evaluations.
     pub evaluation: usize,
     /// Full proofs.
     pub full_proof: Option<Cell>,
@@ -73,7 +76,7 @@ pub struct Entry {
     pub stepwise: Option<Cell>,
 }
 
-impl Entry {
+impl MatrixEntry {
     /// One of its numbers.
     pub fn cell(&self, measure: Measure) -> Option<&Cell> {
         match measure {
@@ -83,20 +86,20 @@ impl Entry {
     }
 }
 
-/// A run: what it was trained on, and what it does on each test set.
+/// A run: what it was trained on, and its result on each test set.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Row {
+pub struct MatrixRow {
     /// Its place in the list of runs.
     pub run: usize,
     /// Its name.
     pub name: String,
     /// What it was trained on.
     pub trained: Keys,
-    /// One for each test set.
-    pub entries: Vec<Option<Entry>>,
+    /// An entry for each test set.
+    pub entries: Vec<Option<MatrixEntry>>,
 }
 
-impl Row {
+impl MatrixRow {
     /// `ood-small: small_coeff, 1 var`
     pub fn title(&self) -> String {
         let Keys { config, vars, also, .. } = &self.trained;
@@ -109,28 +112,28 @@ impl Row {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Matrix {
     /// Its columns, in the order in which the runs first name them.
-    pub tested: Vec<TestSet>,
+    pub tested: Vec<TestedOn>,
     /// Its rows.
-    pub rows: Vec<Row>,
+    pub rows: Vec<MatrixRow>,
 }
 
 impl Matrix {
-    /// Of runs by name; nothing unless there are several numbers to set side by side.
+    /// The matrix of runs by name; `None` unless there are several numbers to compare.
     pub fn of(runs: &[(&str, Option<&Metrics>)]) -> Option<Matrix> {
-        let mut tested: Vec<TestSet> = Vec::new();
+        let mut tested: Vec<TestedOn> = Vec::new();
         for evaluation in runs.iter().filter_map(|(_, metrics)| *metrics).flat_map(|m| &m.evaluations) {
-            let set = TestSet::of(evaluation);
-            if headline(evaluation) && !tested.contains(&set) {
+            let set = TestedOn::of(evaluation);
+            if has_one_number(evaluation) && !tested.contains(&set) {
                 tested.push(set);
             }
         }
         let row = |(run, (name, metrics)): (usize, &(&str, Option<&Metrics>))| {
             let metrics = (*metrics)?;
-            let entries: Vec<_> = tested.iter().map(|set| entry(metrics, set)).collect();
-            let row = Row { run, name: (*name).to_owned(), trained: metrics.keys.clone(), entries };
+            let entries: Vec<_> = tested.iter().map(|set| entry(run, metrics, set)).collect();
+            let row = MatrixRow { run, name: (*name).to_owned(), trained: metrics.keys.clone(), entries };
             row.entries.iter().any(Option::is_some).then_some(row)
         };
-        let rows: Vec<Row> = runs.iter().enumerate().filter_map(row).collect();
+        let rows: Vec<MatrixRow> = runs.iter().enumerate().filter_map(row).collect();
         (rows.len().max(tested.len()) > 1).then_some(Matrix { tested, rows })
     }
 
@@ -140,76 +143,74 @@ impl Matrix {
         Measure::ALL.into_iter().filter(|m| entries().any(|e| e.cell(*m).is_some())).collect()
     }
 
-    /// As a table of texts, its head first: ours, an arrow where it is lower, the paper's in parentheses.
-    pub fn grid(&self, measure: Measure) -> Vec<Vec<String>> {
-        let text = |cell: &Cell| {
-            let arrow = if is_lower(cell) { " ↓" } else { "" };
-            let paper = cell.paper.as_ref().map_or(String::new(), |p| format!(" ({})", p.text));
-            Some(format!("{:.2}{arrow}{paper}", cell.ours?))
+    /// A table with a column for each of these measures and each test set.
+    pub fn table(&self, measures: &[Measure]) -> SideBySide {
+        let headings = measures.iter().flat_map(|measure| {
+            let group = measure.heading();
+            self.tested.iter().map(move |set| Heading { group, name: set.title() })
+        });
+        let row = |row: &MatrixRow| {
+            let cells = measures.iter().flat_map(|measure| {
+                row.entries.iter().map(|entry| entry.as_ref().and_then(|entry| entry.cell(*measure).cloned()))
+            });
+            SideRow { keys: vec![row.title()], cells: cells.collect() }
         };
-        let cell = |entry: &Option<Entry>| entry.as_ref().and_then(|e| text(e.cell(measure)?));
-        let row = |row: &Row| {
-            let texts = row.entries.iter().map(|e| cell(e).unwrap_or_else(|| "–".to_owned()));
-            std::iter::once(row.title()).chain(texts).collect()
-        };
-        let head = std::iter::once("trained on".to_owned()).chain(self.tested.iter().map(TestSet::title)).collect();
-        std::iter::once(head).chain(self.rows.iter().map(row)).collect()
+        let keys = vec!["trained on".to_owned()];
+        SideBySide { keys, headings: headings.collect(), rows: self.rows.iter().map(row).collect() }
     }
 
-    /// One CSV row per cell, with the key columns of the paper's tables.
+    /// One measure as texts: our number, an arrow where it is lower than the paper's, and the paper's in parentheses.
+    pub fn grid(&self, measure: Measure) -> Grid {
+        self.table(&[measure]).grid(|cell| {
+            let arrow = if cell.is_lower() { " ↓" } else { "" };
+            let paper = cell.paper.as_ref().map_or(String::new(), |p| format!(" ({})", p.text));
+            Some(format!("{}{arrow}{paper}", cell.ours_text(Counts::Full)?))
+        })
+    }
+
+    /// One CSV row per entry, under the key columns of the paper's tables.
     pub fn csv(&self) -> String {
-        let number = |v: Option<f64>| v.map(|v| format!("{v:.2}")).unwrap_or_default();
-        let mut out = "train_vars,test_vars,train_config,test_config,setting,granularity,notation,run".to_owned();
-        for name in ["full_proof_acc", "stepwise_acc"] {
-            for suffix in ["", "_symbolic", "_lo", "_hi", "_paper"] {
-                out += &format!(",{name}{suffix}");
-            }
-        }
-        out.push('\n');
-        for row in &self.rows {
+        const KEYS: &str = "train_vars,test_vars,train_config,test_config,setting,granularity,notation,run";
+        const NUMBERS: [&str; 5] = ["", "_symbolic", "_lo", "_hi", "_paper"];
+        let names = ["full_proof_acc", "stepwise_acc"].into_iter();
+        let header = names.flat_map(|name| NUMBERS.map(|suffix| format!("{name}{suffix}")));
+        let header = KEYS.split(',').map(str::to_owned).chain(header).collect();
+        let line = |row: &MatrixRow, set: &TestedOn, entry: &MatrixEntry| {
             let Keys { vars, config, setting, granularity, notation, .. } = &row.trained;
-            for (set, entry) in self.tested.iter().zip(&row.entries) {
-                let Some(entry) = entry else { continue };
-                let [setting, granularity, notation] = [key_text(setting), key_text(granularity), key_text(notation)];
-                out += &format!("{vars},{},{config},{},{setting},{granularity},{notation},", set.vars, set.config);
-                out += &quoted(&row.name);
-                for measure in Measure::ALL {
-                    let cell = entry.cell(measure);
-                    let interval = cell.and_then(|c| c.interval);
-                    let ours = [cell.and_then(|c| c.ours), cell.and_then(|c| c.symbolic), interval.map(|i| i.0)];
-                    for value in ours.into_iter().chain([interval.map(|i| i.1)]) {
-                        out += &format!(",{}", number(value));
-                    }
-                    out += &format!(",{}", cell.and_then(|c| Some(c.paper.as_ref()?.text)).unwrap_or_default());
-                }
-                out.push('\n');
-            }
-        }
-        out
+            let counts = [vars.to_string(), set.vars.to_string()];
+            let written = [key_text(setting), key_text(granularity), key_text(notation)];
+            let names = [config, &set.config].map(String::clone).into_iter().chain(written).chain([row.name.clone()]);
+            let numbers = Measure::ALL.into_iter().flat_map(|measure| numbers(entry.cell(measure)));
+            counts.into_iter().chain(names).chain(numbers).collect()
+        };
+        let entries = self.rows.iter().flat_map(|row| {
+            let entries = self.tested.iter().zip(&row.entries);
+            entries.filter_map(move |(set, entry)| Some(line(row, set, entry.as_ref()?)))
+        });
+        Grid { header, rows: entries.collect(), words: 0 }.csv()
     }
 }
 
-/// A set of the mixture of exercises has a number for each kind and none for all.
-fn headline(evaluation: &Evaluation) -> bool {
+/// A cell's numbers in the CSV: ours, symbolic, the interval, the paper's.
+fn numbers(cell: Option<&Cell>) -> [String; 5] {
+    let text = |value: Option<f64>| value.map_or(String::new(), |v| number(v, Unit::Percent, Counts::Full));
+    let Some(cell) = cell else { return Default::default() };
+    let paper = cell.paper.as_ref().map_or("", |paper| paper.text);
+    let (lo, hi) = cell.interval.unzip();
+    [text(cell.ours), text(cell.symbolic), text(lo), text(hi), paper.to_owned()]
+}
+
+/// The mixture of exercises has a number for each kind, but none for all kinds together.
+fn has_one_number(evaluation: &Evaluation) -> bool {
     evaluation.greedy.is_some() && evaluation.config != polystep_core::arithmetic::MIXTURE
 }
 
-fn entry(metrics: &Metrics, set: &TestSet) -> Option<Entry> {
-    let at = metrics.evaluations.iter().position(|e| TestSet::of(e) == *set && headline(e))?;
-    let cells = cells(metrics, &metrics.evaluations[at]);
+fn entry(run: usize, metrics: &Metrics, set: &TestedOn) -> Option<MatrixEntry> {
+    let at = metrics.evaluations.iter().position(|e| TestedOn::of(e) == *set && has_one_number(e))?;
+    let cells = cells_of_run(run, metrics, at);
     let find =
         |measure: Measure| cells.iter().find(|c| c.ours.is_some() && measure.is(c.column.name, &set.config)).cloned();
-    Some(Entry { evaluation: at, full_proof: find(Measure::FullProof), stepwise: find(Measure::Stepwise) })
-}
-
-/// A folder's name may hold a comma.
-fn quoted(text: &str) -> String {
-    if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
-}
-
-/// Whether ours is below the paper's number, as both are shown, with two decimals.
-pub fn is_lower(cell: &Cell) -> bool {
-    cell.difference().is_some_and(|d| d < -0.005)
+    Some(MatrixEntry { evaluation: at, full_proof: find(Measure::FullProof), stepwise: find(Measure::Stepwise) })
 }
 
 #[cfg(test)]
@@ -253,12 +254,12 @@ mod tests {
     fn ours_stand_beside_the_papers() {
         let (small, medium) = two();
         let matrix = Matrix::of(&[("a", Some(&small)), ("unfinished", None), ("b", Some(&medium))]).unwrap();
-        let sets: Vec<String> = matrix.tested.iter().map(TestSet::title).collect();
+        let sets: Vec<String> = matrix.tested.iter().map(TestedOn::title).collect();
         assert_eq!(sets, ["small_coeff, 1 var", "medium_coeff, 1 var"]);
         assert_eq!(matrix.rows.iter().map(|r| (r.run, r.title())).collect::<Vec<_>>()[1].0, 2);
         let cell = |row: usize, column: usize| {
             let cell = matrix.rows[row].entries[column].as_ref()?.full_proof.as_ref()?;
-            Some((cell.ours?, cell.paper.as_ref()?.text, is_lower(cell)))
+            Some((cell.ours?, cell.paper.as_ref()?.text, cell.is_lower()))
         };
         assert_eq!(cell(0, 0), Some((98.0, "95.3", false)));
         assert_eq!(cell(0, 1), Some((30.0, "33.4", true)));
@@ -269,16 +270,16 @@ mod tests {
     fn the_grid_marks_what_is_lower() {
         let (small, medium) = two();
         let grid = Matrix::of(&[("a", Some(&small)), ("b", Some(&medium))]).unwrap().grid(Measure::FullProof);
-        assert_eq!(grid[0], ["trained on", "small_coeff, 1 var", "medium_coeff, 1 var"]);
-        assert_eq!(grid[1], ["a: small_coeff, 1 var", "98.00 (95.3)", "30.00 ↓ (33.4)"]);
-        assert_eq!(grid[2], ["b: medium_coeff, 1 var", "–", "97.00 (93.6)"]);
+        assert_eq!(grid.header, ["trained on", "small_coeff, 1 var", "medium_coeff, 1 var"]);
+        assert_eq!(grid.rows[0], ["a: small_coeff, 1 var", "98.00 (95.3)", "30.00 ↓ (33.4)"]);
+        assert_eq!(grid.rows[1], ["b: medium_coeff, 1 var", "–", "97.00 (93.6)"]);
 
         let mut matrix = Matrix::of(&[("a", Some(&small))]).unwrap();
         let cell = matrix.rows[0].entries[1].as_mut().unwrap().full_proof.as_mut().unwrap();
         cell.ours = Some(33.396);
-        assert!(!is_lower(cell), "33.40 is not below 33.4");
+        assert!(!cell.is_lower(), "33.40 is not below 33.4");
         cell.ours = Some(33.394);
-        assert!(is_lower(cell));
+        assert!(cell.is_lower());
     }
 
     #[test]
@@ -292,6 +293,17 @@ mod tests {
         assert!(lines[2].starts_with(begin) && lines[2].ends_with(",69.05"), "{}", lines[2]);
         assert!(lines[3].contains(",prefix,\"b, again\",97.00,"), "{}", lines[3]);
         assert_eq!(lines.len(), 4);
+    }
+
+    /// A name may hold anything, and a spreadsheet runs `=…`.
+    #[test]
+    fn names_in_the_csv_are_quoted_and_no_formula() {
+        let (mut small, medium) = two();
+        small.keys.config = "=HYPERLINK(\"http://x\")".into();
+        let csv = Matrix::of(&[("=1+1", Some(&small)), ("b", Some(&medium))]).unwrap().csv();
+        let line = csv.lines().nth(1).unwrap();
+        let begin = "1,1,\"'=HYPERLINK(\"\"http://x\"\")\",small_coeff,plain,coarse,prefix,'=1+1,98.00,";
+        assert!(line.starts_with(begin), "{line}");
     }
 
     #[test]

@@ -8,9 +8,9 @@ use std::path::Path;
 use fixture::Fake;
 use polystep_core::Setting;
 use polystep_record::LogLine;
-use polystep_study::columns::cells;
-use polystep_study::ledger::{Ledger, header};
+use polystep_study::ledger::Ledger;
 use polystep_study::records::Records;
+use polystep_study::side_by_side::cells;
 use polystep_study::tables::{Recipe, Row, Table, View};
 
 /// One variable, small_coeff, coarse, prefix: row 3 of var1coarsefull, rows 1 to 3 of OODcoeff.
@@ -87,7 +87,8 @@ fn a_run_is_also_compared_at_the_papers_count_of_examples() {
     let entered = ledger("var1coarsefull", &records);
     assert_eq!(field(&entered, 0, "valid_at_paper_examples"), format!("{:.2}", before.unwrap()));
     assert_eq!(field(&entered, 0, "endpoint_valid_at_paper_examples"), "", "there is no such model");
-    assert!(!header(&Table::named("var1error").unwrap()).contains(&"valid_at_paper_examples".to_owned()));
+    let errors = Ledger::empty(&Table::named("var1error").unwrap());
+    assert!(!errors.header.contains(&"valid_at_paper_examples".to_owned()));
     Fake { setting: Setting::Endpoint, ..RUN }.write(&folder.path().join("small_coeff-1-endpoint-prefix"));
     let both = ledger("var1coarsefull", &self::records(folder.path()));
     assert!(field(&both, 0, "endpoint_valid_at_paper_examples").parse::<f64>().unwrap() > before.unwrap());
@@ -170,8 +171,8 @@ fn seeds_are_lines_and_the_table_shows_their_mean() {
         cell.interval.map(|(lo, hi)| format!("{lo:.2} {hi:.2}")),
         Some(format!("{:.2} {:.2}", full[1], full[0]))
     );
-    assert_eq!(cell.paper, Some("95.3"));
-    assert!(cell.lower, "a model this clumsy is below the paper's");
+    assert_eq!(cell.paper.as_ref().map(|paper| paper.text), Some("95.3"));
+    assert!(cell.is_lower(), "a model this clumsy is below the paper's");
     assert_eq!(view(1).rows[0].seeds, [1]);
     assert!(view(2).rows[1].seeds.is_empty() && view(2).rows[1].cells[at].ours.is_none());
     let lower = view(1).lower();
@@ -208,6 +209,6 @@ fn a_ledger_comes_back_and_a_damaged_line_is_named() {
         &text.replacen("small_coeff", "huge_coeff", 1),
         "2: var1error has no row 1,huge_coeff,plain,coarse,prefix,",
     );
-    let none = Ledger { header: header(&table), lines: Vec::new() };
+    let none = Ledger::empty(&table);
     assert_eq!((ledger.unknown_to(&none), ledger.unknown_to(&ledger)), (vec![2], vec![]));
 }

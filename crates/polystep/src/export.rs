@@ -10,7 +10,8 @@ use polystep_engine::NormOrder;
 use polystep_learn::export::write_folder;
 use polystep_learn::weights::{WeightType, save_weights};
 use polystep_record::{RunFolder, write_whole};
-use polystep_study::columns::{Unit, cells};
+use polystep_study::columns::Unit;
+use polystep_study::side_by_side::cells;
 use polystep_study::{Metrics, StoredRun};
 
 use crate::failure::{Result, bad_input};

@@ -1,6 +1,8 @@
 //! Axes: from values to places, with ticks at round numbers.
 
-/// How a value becomes a place on an axis.
+use crate::number::short;
+
+/// How values are spread over an axis.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Scale {
     /// Even.
@@ -24,12 +26,27 @@ pub struct Axis {
 
 impl Axis {
     /// A linear axis over `range`, with ticks at round numbers.
-    pub fn linear(label: &str, range: (f64, f64), unit: &str) -> Axis {
-        let ticks = round_ticks(range, 5).into_iter().map(|v| (v, format!("{}{unit}", short(v)))).collect();
+    pub fn linear(label: &str, range: (f64, f64)) -> Axis {
+        let ticks = round_ticks(range, 5).into_iter().map(|v| (v, short(v))).collect();
         Axis { label: label.to_owned(), scale: Scale::Linear, range, ticks }
     }
 
-    /// A logarithmic axis over the whole powers of ten around `range`, or over 1-2-5 steps if there are few.
+    /// A linear axis from 0 to 100.
+    pub fn percent(label: &str) -> Axis {
+        Axis::linear(label, (0.0, 100.0))
+    }
+
+    /// The horizontal axis of a learning curve.
+    pub fn examples(most: f64) -> Axis {
+        Axis::linear("training examples", (0.0, most))
+    }
+
+    /// An axis with nothing but a label.
+    pub fn without_ticks(label: &str) -> Axis {
+        Axis { label: label.to_owned(), scale: Scale::Linear, range: (0.0, 1.0), ticks: Vec::new() }
+    }
+
+    /// A logarithmic axis over `range`. Its ticks are powers of ten, and also twice and five times these in a short range.
     pub fn log(label: &str, range: (f64, f64)) -> Axis {
         let mut ticks = Vec::new();
         for power in range.0.log10().floor() as i32..=range.1.log10().ceil() as i32 {
@@ -44,7 +61,7 @@ impl Axis {
         Axis { label: label.to_owned(), scale: Scale::Log, range, ticks }
     }
 
-    /// Where a value lies, from 0 to 1; what is outside is moved to the end.
+    /// Where a value is, from 0 to 1. A value outside the range is moved to its end.
     pub fn place(&self, value: f64) -> f64 {
         let (from, to) = self.range;
         let place = match self.scale {
@@ -72,27 +89,6 @@ pub fn round_ticks((from, to): (f64, f64), count: usize) -> Vec<f64> {
     (first..=last).map(value).collect()
 }
 
-/// 7100000 as `7.1M`, 0.05 as `0.05`.
-pub fn short(value: f64) -> String {
-    let (scaled, unit) = match value.abs() {
-        v if v >= 1e9 => (value / 1e9, "B"),
-        v if v >= 1e6 => (value / 1e6, "M"),
-        v if v >= 1e4 => (value / 1e3, "k"),
-        _ => (value, ""),
-    };
-    format!("{}{unit}", precise(scaled))
-}
-
-/// Three significant digits, no trailing zeros.
-pub fn precise(value: f64) -> String {
-    if value == 0.0 {
-        return "0".to_owned();
-    }
-    let digits = (2 - value.abs().log10().floor() as i32).clamp(0, 9) as usize;
-    let text = format!("{value:.digits$}");
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,13 +99,5 @@ mod tests {
         assert_eq!(round_ticks((0.0, 0.5), 5), [0.0, 0.1, 0.2, 0.3, 0.4, 0.5]);
         assert_eq!(round_ticks((93.0, 100.0), 5), [94.0, 96.0, 98.0, 100.0]);
         assert_eq!(round_ticks((3.0, 3.0), 5), [3.0]);
-    }
-
-    #[test]
-    fn numbers_are_short() {
-        assert_eq!(
-            [7.1e6, 16_384.0, 9000.0, 0.05, 0.0, 99.79].map(short),
-            ["7.1M", "16.4k", "9000", "0.05", "0", "99.8"]
-        );
     }
 }

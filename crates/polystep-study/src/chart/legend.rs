@@ -1,23 +1,21 @@
 //! What the colours of a chart stand for.
 
-use std::fmt::Write;
-
 use serde::{Serialize, Serializer};
 
 use super::{COLOURS, LETTER, escape};
 
 /// An entry of a legend.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Key {
+pub struct LegendEntry {
     /// What it is called.
     pub name: String,
     /// How it is drawn.
-    pub sign: Sign,
+    pub symbol: Symbol,
 }
 
-/// How something is drawn, and the number of its colour; serialised as its drawing, 26 × 10.
+/// How something is drawn, and the number of its colour. It is serialised as a drawing of 26 × 10.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Sign {
+pub enum Symbol {
     /// A line.
     Line(usize),
     /// A full circle.
@@ -30,28 +28,28 @@ pub enum Sign {
     Band(usize),
 }
 
-impl Sign {
+impl Symbol {
     /// As elements of an SVG.
     fn svg(self) -> String {
-        let (Sign::Line(i) | Sign::Dot(i) | Sign::Ring(i) | Sign::Diamond(i) | Sign::Band(i)) = self;
+        let (Symbol::Line(i) | Symbol::Dot(i) | Symbol::Ring(i) | Symbol::Diamond(i) | Symbol::Band(i)) = self;
         let i = i % COLOURS;
         match self {
-            Sign::Line(_) => format!(r#"<path class="line s{i}" d="M1 5h24"/>"#),
-            Sign::Dot(_) => format!(r#"<circle class="dot s{i}" cx="13" cy="5" r="4.5"/>"#),
-            Sign::Ring(_) => format!(r#"<circle class="mark s{i}" cx="13" cy="5" r="4"/>"#),
-            Sign::Diamond(_) => diamond((13.0, 5.0), 5.0, i, ""),
-            Sign::Band(_) => format!(r#"<rect class="band s{i}" x="4" width="18" height="10" rx="2"/>"#),
+            Symbol::Line(_) => format!(r#"<path class="line s{i}" d="M1 5h24"/>"#),
+            Symbol::Dot(_) => format!(r#"<circle class="dot s{i}" cx="13" cy="5" r="4.5"/>"#),
+            Symbol::Ring(_) => format!(r#"<circle class="mark s{i}" cx="13" cy="5" r="4"/>"#),
+            Symbol::Diamond(_) => diamond((13.0, 5.0), 5.0, i, ""),
+            Symbol::Band(_) => format!(r#"<rect class="band s{i}" x="4" width="18" height="10" rx="2"/>"#),
         }
     }
 }
 
-impl Serialize for Sign {
+impl Serialize for Symbol {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         s.serialize_str(&self.svg())
     }
 }
 
-/// An empty diamond around a place, with what it says when pointed at.
+/// An empty diamond around a place. The note appears under the mouse.
 pub fn diamond((x, y): (f64, f64), size: f64, colour: usize, note: &str) -> String {
     let note = if note.is_empty() { String::new() } else { format!("<title>{}</title>", escape(note)) };
     let top = y - size;
@@ -62,17 +60,17 @@ pub fn diamond((x, y): (f64, f64), size: f64, colour: usize, note: &str) -> Stri
 
 /// Between two entries.
 const GAP: f64 = 22.0;
-/// From the sign to its name.
-const SIGN: f64 = 32.0;
+/// From the symbol to its name.
+const SYMBOL: f64 = 32.0;
 
-/// The entries from a corner on, within a width and in lines of a height: what is drawn, and how high it is. Entries of more than
-/// one line stand in columns.
-pub fn rows(keys: &[Key], (left, top): (f64, f64), width: f64, line: f64) -> (String, f64) {
-    let wide = |key: &Key| SIGN + LETTER * key.name.chars().count() as f64 + GAP;
+/// Draws the entries from a corner on, within a width and in lines of a height. Returns the elements and their height. Entries
+/// that need more than one line are set in columns.
+pub fn rows(keys: &[LegendEntry], (left, top): (f64, f64), width: f64, line: f64) -> (String, f64) {
+    let wide = |key: &LegendEntry| SYMBOL + LETTER * key.name.chars().count() as f64 + GAP;
     let all: f64 = keys.iter().map(wide).sum();
     let widest = keys.iter().map(wide).fold(0.0, f64::max);
     let most = if all - GAP <= width { keys.len() } else { ((width + GAP) / widest) as usize }.max(1);
-    // As many lines as that takes, but none of them nearly empty.
+    // The entries are spread evenly over the lines, so that no line is nearly empty.
     let columns = keys.len().div_ceil(keys.len().div_ceil(most).max(1)).max(1);
     let (mut svg, mut x) = (String::new(), left);
     for (i, key) in keys.iter().enumerate() {
@@ -80,9 +78,9 @@ pub fn rows(keys: &[Key], (left, top): (f64, f64), width: f64, line: f64) -> (St
             x = left;
         }
         let y = top + line * (i / columns) as f64;
-        let (sign, name) = (key.sign.svg(), escape(&key.name));
-        let _ =
-            write!(svg, r#"<g transform="translate({x:.1} {y:.1})">{sign}<text x="{SIGN}" y="9">{name}</text></g>"#);
+        let (symbol, name) = (key.symbol.svg(), escape(&key.name));
+        svg +=
+            &format!(r#"<g transform="translate({x:.1} {y:.1})">{symbol}<text x="{SYMBOL}" y="9">{name}</text></g>"#);
         x += if columns < keys.len() { widest } else { wide(key) };
     }
     (svg, line * keys.len().div_ceil(columns) as f64)
@@ -92,8 +90,8 @@ pub fn rows(keys: &[Key], (left, top): (f64, f64), width: f64, line: f64) -> (St
 mod tests {
     use super::*;
 
-    fn keys(names: &[&str]) -> Vec<Key> {
-        let key = |(i, name): (usize, &&str)| Key { name: (*name).to_owned(), sign: Sign::Line(i) };
+    fn keys(names: &[&str]) -> Vec<LegendEntry> {
+        let key = |(i, name): (usize, &&str)| LegendEntry { name: (*name).to_owned(), symbol: Symbol::Line(i) };
         names.iter().enumerate().map(key).collect()
     }
 
@@ -112,6 +110,6 @@ mod tests {
 
     #[test]
     fn a_colour_after_the_last_begins_anew() {
-        assert!(Sign::Line(COLOURS + 1).svg().contains("class=\"line s1\""));
+        assert!(Symbol::Line(COLOURS + 1).svg().contains("class=\"line s1\""));
     }
 }

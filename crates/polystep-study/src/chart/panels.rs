@@ -1,13 +1,10 @@
 //! Small multiples: plots that share their axes, in a grid.
 //!
-//! Lines of the same name look the same in all of them, so one legend serves them all. A lone panel fills the width, and needs no title.
+//! Lines of the same name look the same in all panels, so one legend serves them all. A single panel fills the width and needs
+//! no title.
 
-use std::fmt::Write;
-
-use super::{
-    ABOVE, Axis, BESIDE, COLOURS, Canvas, Chart, Drawing, Frame, Key, MARK, Series, Sign, UNDER, WIDTH, axis_labels,
-    diamond, escape, grid, x_ticks, y_ticks,
-};
+use super::frame::{ABOVE, BESIDE, Canvas, Frame, UNDER};
+use super::{Axis, COLOURS, Chart, Drawing, LegendEntry, MARK, Series, Symbol, WIDTH, diamond, escape, svg};
 
 /// Plots over the same two axes.
 #[derive(Clone, PartialEq, Debug)]
@@ -24,12 +21,12 @@ pub struct Panels {
     pub panels: Vec<Panel>,
 }
 
-/// One of them.
+/// One plot.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Panel {
     /// What tells it from the others.
     pub title: String,
-    /// Its lines, and a point of somebody else's in the colour of each.
+    /// Its lines, each with the paper's point in the same colour, if there is one.
     pub lines: Vec<(Series, Option<Mark>)>,
 }
 
@@ -38,7 +35,7 @@ pub struct Panel {
 pub struct Mark {
     /// Where it is.
     pub at: (f64, f64),
-    /// What it says when pointed at.
+    /// The text under the mouse.
     pub note: String,
 }
 
@@ -51,28 +48,6 @@ const TITLE: f64 = 22.0;
 impl Panels {
     /// The chart.
     pub fn chart(self) -> Chart {
-        let names = self.names();
-        let keys = names.iter().enumerate().filter(|(_, name)| !name.is_empty());
-        let lines = || self.panels.iter().flat_map(|panel| &panel.lines);
-        let lone = |name: &str| lines().filter(|(s, _)| s.name == name).all(|(s, _)| s.points.len() == 1);
-        let sign = |i, name: &str| if lone(name) { Sign::Dot(i) } else { Sign::Line(i) };
-        let legend = keys.map(|(i, name)| Key { name: (*name).to_owned(), sign: sign(i, name) }).collect();
-        let drawing = self.draw(&names);
-        Chart { title: self.title, description: self.description, legend, drawing }
-    }
-
-    /// The names of all lines, each once.
-    fn names(&self) -> Vec<&str> {
-        let mut names: Vec<&str> = Vec::new();
-        for (series, _) in self.panels.iter().flat_map(|panel| &panel.lines) {
-            if !names.contains(&series.name.as_str()) {
-                names.push(&series.name);
-            }
-        }
-        names
-    }
-
-    fn draw(&self, names: &[&str]) -> Drawing {
         let (columns, high, title) = match self.panels.len() {
             0 | 1 => (1, 364.0, 0.0),
             2..=6 => (2, 200.0, TITLE),
@@ -83,46 +58,71 @@ impl Panels {
         let bottom = ABOVE + rows * (title + high + GAP.1) - GAP.1;
         let whole =
             Frame { width: WIDTH, height: bottom + UNDER, left: BESIDE, right: RIGHT, top: ABOVE + title, bottom };
-        let mut drawing = Drawing::new(&self.title, &self.description, (whole.width, whole.height));
+        let canvas = |frame: Frame| Canvas { frame, x: &self.x, y: &self.y };
+        let names = self.names();
+        let mut chart = Chart::new(&self.title, &self.description, (whole.width, whole.height));
         for (i, panel) in self.panels.iter().enumerate() {
             let left = BESIDE + (i % columns) as f64 * (wide + GAP.0);
             let top = whole.top + (i / columns) as f64 * (title + high + GAP.1);
-            let frame = Frame { left, right: left + wide, top, bottom: top + high, ..whole };
-            let canvas = Canvas { frame, x: &self.x, y: &self.y };
-            panel.draw(&mut drawing.body, &canvas, names);
+            let canvas = canvas(Frame { left, right: left + wide, top, bottom: top + high, ..whole });
+            panel.draw(&mut chart.drawing, &canvas, &names);
             if i % columns == 0 {
-                y_ticks(frame, &mut drawing.body, &self.y);
+                canvas.y_ticks(&mut chart.drawing);
             }
             if i + columns >= self.panels.len() {
-                x_ticks(frame, &mut drawing.body, &self.x);
+                canvas.x_ticks(&mut chart.drawing);
             }
         }
-        axis_labels(whole, &mut drawing.body, &self.x.label, &self.y.label);
-        drawing
+        canvas(whole).labels(&mut chart.drawing);
+        let keys = names.iter().enumerate().filter(|(_, name)| !name.is_empty());
+        chart.legend =
+            keys.map(|(i, name)| LegendEntry { name: (*name).into(), symbol: self.symbol(i, name) }).collect();
+        chart
+    }
+
+    fn lines(&self) -> impl Iterator<Item = &Series> {
+        self.panels.iter().flat_map(|panel| &panel.lines).map(|(series, _)| series)
+    }
+
+    /// The names of all lines, each once.
+    fn names(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        for series in self.lines() {
+            if !names.contains(&series.name.as_str()) {
+                names.push(&series.name);
+            }
+        }
+        names
+    }
+
+    /// A dot if every line of this name is a single point.
+    fn symbol(&self, i: usize, name: &str) -> Symbol {
+        let single = self.lines().filter(|series| series.name == name).all(|series| series.points.len() == 1);
+        if single { Symbol::Dot(i) } else { Symbol::Line(i) }
     }
 }
 
 impl Panel {
-    fn draw(&self, svg: &mut String, canvas: &Canvas, names: &[&str]) {
+    fn draw(&self, drawing: &mut Drawing, canvas: &Canvas, names: &[&str]) {
         let Frame { left, top, bottom, .. } = canvas.frame;
         if !self.title.is_empty() {
             let title = escape(&self.title);
-            let _ = write!(svg, r#"<text class="panel" x="{left:.1}" y="{:.1}">{title}</text>"#, top - 9.0);
+            svg!(drawing, r#"<text class="panel" x="{left:.1}" y="{:.1}">{title}</text>"#, top - 9.0);
         }
         for (value, _) in &canvas.x.ticks {
             let x = canvas.frame.across(canvas.x.place(*value));
-            let _ = write!(svg, r#"<path class="grid" d="M{x:.1} {top:.1}V{bottom:.1}"/>"#);
+            svg!(drawing, r#"<path class="grid" d="M{x:.1} {top:.1}V{bottom:.1}"/>"#);
         }
-        grid(canvas.frame, svg, canvas.y);
+        canvas.grid(drawing);
         let colour = |series: &Series| names.iter().position(|name| *name == series.name).unwrap_or(0) % COLOURS;
         for (series, _) in &self.lines {
-            canvas.line(svg, colour(series), series);
+            canvas.line(drawing, colour(series), series);
         }
         let marks: Vec<_> = self.lines.iter().filter_map(|(s, mark)| Some((colour(s), mark.as_ref()?))).collect();
         for (i, (colour, mark)) in marks.iter().enumerate() {
-            // Marks at one place stand one inside the other.
+            // Marks at the same place are drawn inside each other.
             let inside = marks[i + 1..].iter().filter(|(_, other)| other.at == mark.at).count();
-            *svg += &diamond(canvas.place(mark.at), MARK + 3.5 * inside as f64, *colour, &mark.note);
+            drawing.body += &diamond(canvas.place(mark.at), MARK + 3.5 * inside as f64, *colour, &mark.note);
         }
     }
 }
@@ -139,7 +139,7 @@ mod tests {
         };
         let panel =
             |(i, names): (usize, &&[&str])| Panel { title: format!("P<{i}"), lines: names.iter().map(line).collect() };
-        let (x, y) = (Axis::linear("x", (0.0, 10.0), ""), Axis::linear("y", (0.0, 100.0), ""));
+        let (x, y) = (Axis::linear("x", (0.0, 10.0)), Axis::linear("y", (0.0, 100.0)));
         let panels = names.iter().enumerate().map(panel).collect();
         Panels { title: "T".into(), description: "D".into(), x, y, panels }
     }

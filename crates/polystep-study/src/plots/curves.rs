@@ -5,13 +5,14 @@
 //! their colour and the paper's result.
 
 use super::FULL_PROOF;
-use crate::chart::{Axis, Chart, Mark, Panel, Panels, Series, line, short};
+use super::run::{furthest, validation};
+use crate::chart::{Axis, Chart, Mark, Panel, Panels, Series};
+use crate::number::short;
 use crate::records::{Record, Records};
-use crate::report::curves::{furthest, validation};
 use crate::tables::{Need, RAW, Row, Table, View, ViewRow};
 
 /// A run with the paper's result beside it.
-pub struct Run<'a> {
+pub struct CurveOfRun<'a> {
     /// Its name.
     pub name: String,
     /// Its seed.
@@ -21,18 +22,18 @@ pub struct Run<'a> {
     /// What is known of it.
     pub record: &'a Record,
     /// The paper's result.
-    pub paper: Option<Paper>,
+    pub paper: Option<PaperPoint>,
 }
 
 /// A result of the paper: its count of examples and percent, and how it prints the latter.
-pub struct Paper {
+pub struct PaperPoint {
     /// Examples and percent.
     pub at: (f64, f64),
     /// The percent as printed.
     pub text: &'static str,
 }
 
-impl Run<'_> {
+impl CurveOfRun<'_> {
     fn word(&self, key: &str) -> Option<&str> {
         self.words.iter().find(|(name, _)| *name == key).map(|(_, word)| word.as_str())
     }
@@ -44,31 +45,31 @@ impl Run<'_> {
     }
 
     fn mark(&self) -> Option<Mark> {
-        let Paper { at, text } = self.paper.as_ref()?;
+        let PaperPoint { at, text } = self.paper.as_ref()?;
         Some(Mark { at: *at, note: format!("{}, the paper's: {text} at {}", self.label(None), short(at.0)) })
     }
 }
 
 /// The step-wise runs of a table, or its one-shot runs, each once.
-pub fn runs<'a>(table: &Table, view: &View, seeds: u64, endpoint: bool, records: &'a Records) -> Vec<Run<'a>> {
-    let mut runs: Vec<Run> = Vec::new();
+pub fn runs<'a>(table: &Table, view: &View, seeds: u64, endpoint: bool, records: &'a Records) -> Vec<CurveOfRun<'a>> {
+    let mut runs: Vec<CurveOfRun> = Vec::new();
     let rows = view.rows.iter().filter_map(|shown| Some((shown, table.rows.get(shown.number - 1)?)));
     for ((shown, row), seed) in rows.flat_map(|row| (1..=seeds).map(move |seed| (row, seed))) {
         for need in row.needs(view.recipe, seed).into_iter().filter(|need| need.endpoint == endpoint) {
             let name = need.experiment.name();
             if let Some(record) = records.get(&name).filter(|_| runs.iter().all(|run| run.name != name)) {
                 let words = words(view, shown, &need);
-                runs.push(Run { name, seed, words, record, paper: paper(row, endpoint) });
+                runs.push(CurveOfRun { name, seed, words, record, paper: paper(row, endpoint) });
             }
         }
     }
     runs
 }
 
-fn paper(row: &Row, endpoint: bool) -> Option<Paper> {
+fn paper(row: &Row, endpoint: bool) -> Option<PaperPoint> {
     let [count, right] =
         if endpoint { ["endpoint_train_examples", "endpoint_acc"] } else { ["train_examples", FULL_PROOF] };
-    Some(Paper { at: (row.value(count)?, row.value(right)?), text: row.text(right)? })
+    Some(PaperPoint { at: (row.value(count)?, row.value(right)?), text: row.text(right)? })
 }
 
 /// Whether a key says something of a step-wise or of a one-shot model: an endpoint has no setting and no granularity.
@@ -91,8 +92,8 @@ fn words(view: &View, row: &ViewRow, need: &Need) -> Vec<(&'static str, String)>
 const LINES: usize = 6;
 
 /// The chart; none without a run that was validated.
-pub fn chart(title: String, what: &str, runs: &[Run]) -> Option<Chart> {
-    let drawn: Vec<&Run> = runs.iter().filter(|run| !validation(&run.record.log).is_empty()).collect();
+pub fn chart(title: String, what: &str, runs: &[CurveOfRun]) -> Option<Chart> {
+    let drawn: Vec<&CurveOfRun> = runs.iter().filter(|run| !validation(&run.record.log).is_empty()).collect();
     let seen = drawn.iter().map(|run| furthest(&run.record.log));
     let printed = drawn.iter().filter_map(|run| Some(run.paper.as_ref()?.at.0));
     let far = seen.chain(printed).reduce(f64::max)?;
@@ -102,15 +103,15 @@ pub fn chart(title: String, what: &str, runs: &[Run]) -> Option<Chart> {
     let raw = if drawn.iter().any(|run| run.record.is_raw()) { format!(" {RAW}") } else { String::new() };
     let paper = "A diamond is the paper's test at its count of examples, in the colour of our run.";
     let description = format!("{what}: validation during training, in percent{seeds}{split}. {paper}{raw}");
-    let (x, y) = (Axis::linear("training examples", (0.0, 1.02 * far), ""), Axis::linear("right, %", (0.0, 100.0), ""));
+    let (x, y) = (Axis::examples(1.02 * far), Axis::percent("right, %"));
     Some(Panels { title, description, x, y, panels: panels(&drawn, key) }.chart())
 }
 
 /// The key that splits runs which are too many for one panel: the first, `config` before all others, that leaves none with too
 /// many, or else the one that leaves the fewest together.
-fn split(runs: &[&Run]) -> Option<&'static str> {
+fn split(runs: &[&CurveOfRun]) -> Option<&'static str> {
     let most = |key: &str| {
-        let together = |run: &&Run| runs.iter().filter(|other| other.word(key) == run.word(key)).count();
+        let together = |run: &&CurveOfRun| runs.iter().filter(|other| other.word(key) == run.word(key)).count();
         runs.iter().map(together).max().unwrap_or(0)
     };
     let mut keys: Vec<&'static str> = runs.first()?.words.iter().map(|(key, _)| *key).collect();
@@ -120,11 +121,11 @@ fn split(runs: &[&Run]) -> Option<&'static str> {
 }
 
 /// A panel for each value of a key, in the order of the runs; one of all without a key.
-fn panels(runs: &[&Run], key: Option<&'static str>) -> Vec<Panel> {
+fn panels(runs: &[&CurveOfRun], key: Option<&'static str>) -> Vec<Panel> {
     let mut panels: Vec<Panel> = Vec::new();
     for run in runs {
         let title = key.and_then(|key| run.word(key)).unwrap_or_default();
-        let series = line(&run.label(key), validation(&run.record.log));
+        let series = Series::line(&run.label(key), validation(&run.record.log));
         // A lone point is no line, and would not be seen.
         let series = series.map(|series| Series { dots: series.points.len() == 1, ..series });
         let at = panels.iter().position(|panel| panel.title == title).unwrap_or_else(|| {
@@ -153,14 +154,17 @@ mod tests {
     }
 
     /// A run for each combination of the keys' values.
-    fn all<'a>(record: &'a Record, keys: &[(&'static str, usize)]) -> Vec<Run<'a>> {
+    fn all<'a>(record: &'a Record, keys: &[(&'static str, usize)]) -> Vec<CurveOfRun<'a>> {
         let mut words: Vec<Vec<(&'static str, String)>> = vec![Vec::new()];
         for (key, count) in keys {
             let with = |i: usize, word: &[(&'static str, String)]| [word, &[(*key, format!("{key}{i}"))]].concat();
             words = words.iter().flat_map(|word| (0..*count).map(|i| with(i, word)).collect::<Vec<_>>()).collect();
         }
-        let paper = || Some(Paper { at: (4e5, 50.0), text: "50" });
-        words.into_iter().map(|words| Run { name: String::new(), seed: 1, words, record, paper: paper() }).collect()
+        let paper = || Some(PaperPoint { at: (4e5, 50.0), text: "50" });
+        words
+            .into_iter()
+            .map(|words| CurveOfRun { name: String::new(), seed: 1, words, record, paper: paper() })
+            .collect()
     }
 
     fn key(keys: &[(&'static str, usize)]) -> Option<&'static str> {
@@ -224,7 +228,7 @@ mod tests {
     fn seeds_share_the_papers_result() {
         let record = record();
         let mut runs = all(&record, &[("config", 2)]);
-        runs.extend(all(&record, &[("config", 2)]).into_iter().map(|run| Run { seed: 2, ..run }));
+        runs.extend(all(&record, &[("config", 2)]).into_iter().map(|run| CurveOfRun { seed: 2, ..run }));
         let panels = panels(&runs.iter().collect::<Vec<_>>(), None);
         let drawn: Vec<_> =
             panels[0].lines.iter().map(|(series, mark)| (series.name.as_str(), mark.is_some())).collect();

@@ -1,11 +1,13 @@
-//! The tables as figures: SVG files for a page of results, each under a table's or a run's name.
+//! Which charts there are: those of a run, and those of the paper's tables as SVG files, each under a table's or a run's name.
 //!
-//! They show what the ledgers and records hold and compute nothing of their own. What was not measured is not drawn, and a table
-//! of which nothing was measured has no figure. Tables of errors have none: their accuracies are other tables' rows.
+//! They show what logs, ledgers and records hold and compute nothing of their own. What was not measured is not drawn, and a
+//! table of which nothing was measured has no figure. Tables of errors have none, because their accuracies are in other tables.
 
+pub(crate) mod curriculum;
 mod curves;
+mod dots;
 mod heat;
-mod pairs;
+pub(crate) mod run;
 
 use std::collections::BTreeSet;
 
@@ -14,11 +16,12 @@ use polystep_core::arithmetic::Drill;
 use crate::chart::Chart;
 use crate::columns::COLUMNS;
 use crate::records::Records;
-use crate::report::curriculum::CurriculumView;
-use crate::tables::{Kind, RAW, Table, View, ViewCell, ViewRow};
-use curves::{Paper, Run};
-use heat::Heat;
-use pairs::Pair;
+use crate::side_by_side::Cell;
+use crate::tables::{Kind, RAW, Table, View, ViewRow};
+use curriculum::Curriculum;
+use curves::{CurveOfRun, PaperPoint};
+use dots::DotRow;
+use heat::HeatMap;
 use polystep_record::paper::lookup;
 
 /// A figure and the name of its file, without the ending.
@@ -72,10 +75,10 @@ pub fn arithmetic(records: &Records) -> Option<Figure> {
         let value = |column: &str| printed.iter().find(|p| p.column == column);
         let paper = value("train_examples")
             .zip(value(&column))
-            .map(|(examples, right)| Paper { at: (examples.value, right.value), text: right.text });
-        Some(Run { name, seed: 1, words: vec![("kind", heading.to_owned())], record, paper })
+            .map(|(examples, right)| PaperPoint { at: (examples.value, right.value), text: right.text });
+        Some(CurveOfRun { name, seed: 1, words: vec![("kind", heading.to_owned())], record, paper })
     };
-    let runs: Vec<Run> = Drill::ALL.into_iter().filter_map(run).collect();
+    let runs: Vec<CurveOfRun> = Drill::ALL.into_iter().filter_map(run).collect();
     Some(("arithmetic".to_owned(), curves::chart("arithmetic".to_owned(), "A model for each kind of exercise", &runs)?))
 }
 
@@ -87,23 +90,23 @@ fn common(view: &View, endpoint: bool) -> String {
     words.chain([recipe.as_str()]).collect::<Vec<_>>().join(" · ")
 }
 
-fn full_proof(row: &ViewRow) -> Option<(&ViewCell, f64)> {
-    let cell = row.cells.iter().find(|cell| cell.column == FULL_PROOF)?;
-    Some((cell, cell.paper?.parse().ok()?))
+fn full_proof(row: &ViewRow) -> Option<(&Cell, f64)> {
+    let cell = row.cells.iter().find(|cell| cell.column.name == FULL_PROOF)?;
+    Some((cell, cell.paper.as_ref()?.value))
 }
 
 /// Full proofs, ours against the paper's, of the rows that were measured.
 fn numbers(view: &View) -> Option<Chart> {
     let (_, names) = view.common_keys();
-    let pair = |row: &ViewRow| {
+    let dot_row = |row: &ViewRow| {
         let (cell, paper) = full_proof(row)?;
         let words: Vec<&str> = names.iter().map(|name| row.key(name)).filter(|word| !word.is_empty()).collect();
-        let on_the_way = cell.on_the_way.map(|way| way.valid_at_paper_examples);
+        let validated = cell.at_paper_examples.map(|milestone| milestone.full_proof);
         let (group, label) = (words.first().copied().unwrap_or_default(), words.join(" "));
-        Some(Pair { group, label, ours: cell.ours?, interval: cell.interval, paper, on_the_way })
+        Some(DotRow { group, label, ours: cell.ours?, interval: cell.interval, paper, validated })
     };
-    let pairs: Vec<Pair> = view.rows.iter().filter_map(pair).collect();
-    let measured = format!("{} of {} rows measured", pairs.len(), view.rows.len());
+    let rows: Vec<DotRow> = view.rows.iter().filter_map(dot_row).collect();
+    let measured = format!("{} of {} rows measured", rows.len(), view.rows.len());
     let interval = match view.rows.iter().any(|row| row.seeds.len() > 1) {
         true => "the range of its seeds",
         false => "its 95 % interval",
@@ -111,7 +114,7 @@ fn numbers(view: &View) -> Option<Chart> {
     let what = "full proofs that are right, in percent, ours / the paper's";
     let raw = if view.notes.iter().any(|note| note == RAW) { format!(" {RAW}") } else { String::new() };
     let words = format!("{}: {what}; ours with {interval}. {measured}.{raw}", common(view, false));
-    (!pairs.is_empty()).then(|| pairs::chart(view.table.to_owned(), words, "full proofs, %", &pairs))
+    (!rows.is_empty()).then(|| dots::chart(view.table, words, "full proofs, %", &rows))
 }
 
 /// Full proofs by where a model was trained and where it was tested.
@@ -139,12 +142,12 @@ fn matrix(view: &View) -> Option<Chart> {
     let what = format!("full proofs that are right, in percent. Rows: trained; {across}.");
     let words = format!("{}: {what}", common(view, false));
     let measured = ours.iter().flatten().any(Option::is_some);
-    measured.then(|| heat::chart(view.table.to_owned(), words, &Heat { rows, columns, paper, ours }))
+    measured.then(|| heat::chart(view.table, words, &HeatMap { rows, columns, paper, ours }))
 }
 
 /// How the tasks of a run's curriculum were learned, and what it was trained on.
-fn curricula(run: &Run) -> Vec<Figure> {
-    let Some(CurriculumView { charts: [exams, shares, _], .. }) = CurriculumView::of(&run.record.log) else {
+fn curricula(run: &CurveOfRun) -> Vec<Figure> {
+    let Some(Curriculum { charts: [exams, shares, _], .. }) = Curriculum::of(&run.record.log) else {
         return Vec::new();
     };
     let named = |chart: Chart, name: &str| {

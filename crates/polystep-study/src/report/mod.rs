@@ -1,18 +1,15 @@
-//! The report: one HTML page that needs nothing but itself, and the same table as Markdown and LaTeX.
+//! The report: one HTML page that needs no other file, and its tables as Markdown, LaTeX and CSV.
 //!
-//! The page shows the numbers of `metrics.json` and computes none of its own: every number that stands there carries its JSON
-//! pointer (`data-metric`), and a test reads the page back. Predictions are only opened for the list of failures and for
-//! comparing runs proof by proof. What a run does not have, its section says.
+//! The page shows the numbers of `metrics.json` and computes none of its own. Every number carries its JSON pointer
+//! (`data-metric`), and a test reads the page back. Predictions are only opened for the list of failures and for comparing runs
+//! proof by proof. If a run lacks something, its section says so.
 
 mod compare;
-pub(crate) mod curriculum;
-pub(crate) mod curves;
 pub mod diff;
 mod failures;
-mod matrix;
 mod numbers;
-mod page;
-mod tables;
+mod run;
+mod text;
 
 use std::path::{Path, PathBuf};
 
@@ -20,61 +17,61 @@ use minijinja::value::Serde;
 use minijinja::{Environment, context};
 
 pub use failures::SHOWN;
-pub use tables::{latex, markdown};
+pub use text::{latex, markdown};
 
-use crate::chart::{PALETTE, STYLE, short};
-use crate::columns::{Cell, Unit};
+use crate::chart::{PALETTE, STYLE};
 use crate::error::StudyError;
+use crate::matrix::Matrix;
 use crate::run::StoredRun;
+use crate::side_by_side::Layer;
+use compare::RunComparison;
 use polystep_record::write_whole;
+use run::{GradedRun, RunSection};
 
-/// Writes the page to `out`, and beside it the tables with the endings `.md` and `.tex`, and the matrix trained × tested,
-/// where there is one, with the ending `.csv`. Returns the files, the page first.
+/// Writes the page to `out`. Beside it, with the endings `.md` and `.tex`, are its tables, and with the ending `.csv` the matrix
+/// trained × tested, if there is one. Returns the files, the page first.
 pub fn write(runs: &[StoredRun], out: &Path) -> Result<Vec<PathBuf>, StudyError> {
     let mut files = vec![
-        ("html", html(runs)?),
-        ("md", markdown(runs) + &matrix::markdown(runs)),
-        ("tex", latex(runs) + &matrix::latex(runs)),
+        (out.to_path_buf(), html(runs)?),
+        (out.with_extension("md"), markdown(runs)),
+        (out.with_extension("tex"), latex(runs)),
     ];
-    files.extend(matrix::of(runs).map(|matrix| ("csv", matrix.csv())));
-    files
-        .into_iter()
-        .map(|(ending, text)| {
-            let path = if ending == "html" { out.to_path_buf() } else { out.with_extension(ending) };
-            write_whole(&path, text)?;
-            Ok(path)
-        })
-        .collect()
+    files.extend(matrix(runs).map(|matrix| (out.with_extension("csv"), matrix.csv())));
+    let written = |(path, text): (PathBuf, String)| Ok(write_whole(&path, text).map(|()| path)?);
+    files.into_iter().map(written).collect()
+}
+
+/// The matrix of runs, if they have one.
+fn matrix(runs: &[StoredRun]) -> Option<Matrix> {
+    Matrix::of(&runs.iter().map(|run| (run.name.as_str(), run.metrics.as_ref())).collect::<Vec<_>>())
+}
+
+/// A template and its name.
+macro_rules! templates {
+    ($($name:literal),+) => { [$(($name, include_str!(concat!("templates/", $name)))),+] };
 }
 
 /// The page.
 pub fn html(runs: &[StoredRun]) -> Result<String, StudyError> {
-    let page = page::Page::of(runs);
+    let graded: Vec<GradedRun> = runs.iter().map(GradedRun::of).collect();
+    let title = match runs {
+        [run] => run.name.clone(),
+        runs => format!("{} runs", runs.len()),
+    };
+    let matrix = matrix(runs).map(|m| m.table(&m.measures()).layered(&[Layer::OursMarked, Layer::Paper], ""));
+    let comparison = (runs.len() > 1).then(|| RunComparison::of(runs, &graded));
+    let sections = runs.iter().zip(&graded).enumerate().map(|(i, (run, graded))| RunSection::of(i, run, graded));
+    let sections: Vec<RunSection> = sections.collect();
     let mut environment = Environment::new();
-    environment.add_template("report.html", include_str!("templates/report.html"))?;
-    environment.add_template("macros.html", include_str!("templates/macros.html"))?;
-    environment.add_template("run.html", include_str!("templates/run.html"))?;
-    environment.add_template("compare.html", include_str!("templates/compare.html"))?;
-    environment.add_template("matrix.html", include_str!("templates/matrix.html"))?;
-    let style = format!("{PALETTE}{}{STYLE}", include_str!("templates/style.css"));
-    let script = include_str!("templates/script.js");
-    let version = env!("CARGO_PKG_VERSION");
-    let (markdown, latex) = (markdown(runs) + &matrix::markdown(runs), latex(runs) + &matrix::latex(runs));
-    let context = context! { page => Serde(&page), style, script, version, markdown, latex };
-    Ok(environment.get_template("report.html")?.render(context)?)
-}
-
-/// A number as the tables write it.
-pub fn number(value: f64, unit: Unit) -> String {
-    match unit {
-        Unit::Percent => format!("{value:.2}"),
-        Unit::Fraction => format!("{value:.3}"),
-        Unit::Count => short(value),
+    for (name, text) in templates!["report.html", "macros.html", "run.html", "compare.html", "matrix.html"] {
+        environment.add_template(name, text)?;
     }
-}
-
-/// The paper's number as printed; counts are shortened.
-fn printed(cell: &Cell) -> Option<String> {
-    let paper = cell.paper.as_ref()?;
-    Some(if cell.column.unit == Unit::Count { short(paper.value) } else { paper.text.to_owned() })
+    Ok(environment.get_template("report.html")?.render(context! {
+        page => context! { title, comparison => Serde(comparison), matrix => Serde(matrix), runs => Serde(sections) },
+        style => format!("{PALETTE}{}{STYLE}", include_str!("templates/style.css")),
+        script => include_str!("templates/script.js"),
+        version => env!("CARGO_PKG_VERSION"),
+        markdown => markdown(runs),
+        latex => latex(runs),
+    })?)
 }

@@ -12,10 +12,11 @@ mod view;
 pub use experiment::{Experiment, Hyper, size_of_config};
 use polystep_record::Keys;
 pub use polystep_record::Recipe;
-pub use view::{OnTheWay, RAW, View, ViewCell, ViewRow, number, words};
+pub use view::{RAW, View, ViewRow};
 
 use crate::columns::{COLUMNS, Column};
-use polystep_record::paper::{KEYS, csv};
+use crate::side_by_side::Cell;
+use polystep_record::paper::{KEYS, Printed, csv};
 
 /// What kind of work a table is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -155,6 +156,15 @@ impl Row {
     /// The paper's number in a column.
     pub fn value(&self, column: &str) -> Option<f64> {
         self.text(column)?.parse().ok()
+    }
+
+    /// A cell with the paper's number in a column.
+    pub fn cell(&self, table: &Table, column: Column) -> Cell {
+        let text = self.text(column.name);
+        let printed = text.and_then(|text| {
+            Some(Printed { table: table.name, column: column.name.into(), text, value: text.parse().ok()? })
+        });
+        Cell::printed(column, printed)
     }
 
     /// Its keys and their values, in order.

@@ -104,8 +104,9 @@ fn the_papers_recipe_has_the_papers_number_of_examples() {
 fn lower_is_what_is_shown_lower() {
     let row = row("var1coarsefull", 9);
     let lower = |name: &str, ours: f64| {
-        let column = Table::named("var1coarsefull").unwrap().columns().find(|c| c.name == name).unwrap();
-        ViewCell::new(column, &row, Some(ours), None).lower
+        let table = Table::named("var1coarsefull").unwrap();
+        let column = table.columns().find(|c| c.name == name).unwrap();
+        Cell { ours: Some(ours), ..row.cell(&table, column) }.is_lower()
     };
     assert!(!lower("precision", 99.976) && lower("precision", 99.974) && !lower("precision", 100.0));
     assert!(!lower("f1", 0.9696) && lower("f1", 0.9694));

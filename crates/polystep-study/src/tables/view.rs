@@ -1,19 +1,19 @@
-//! A table for people: for every row our numbers above the paper's, and which of ours are lower.
+//! A table for people: for every row our numbers and the paper's, and which of ours are lower.
 //!
-//! A column of full proofs also shows where our run stood at the paper's count of examples: on validation, for nothing is tested
-//! on the way. With several seeds ours is their mean, and the interval their range; with one seed it is Wilson's. Only columns where more is
-//! better can be lower: a share of errors, or a number of examples, is neither good nor bad.
-
-use std::fmt;
+//! With several seeds our number is their mean and the interval their range. With one seed the interval is Wilson's. A column of
+//! full proofs also shows our run's validation at the paper's count of examples, because models are only tested at the end.
 
 use serde::{Serialize, Serializer};
 
 use super::{Recipe, Row, Table};
-use crate::columns::{Cell, Column, Unit};
-use crate::ledger::{Filled, seeds};
+use crate::columns::{Column, Unit};
+use crate::grid::Grid;
+use crate::ledger::{FilledRow, seeds};
+use crate::number::{Counts, number};
 use crate::records::{Milestone, Records};
+use crate::side_by_side::{Cell, Heading, SideBySide, SideRow};
 
-/// What is to be known about a calculator's numbers on the way.
+/// What a reader must know about a calculator's validation.
 pub const RAW: &str = "A calculator's validation is raw: its brackets as they stand, before evaluation.";
 
 /// A table with our numbers beside the paper's.
@@ -27,7 +27,7 @@ pub struct View {
     pub columns: Vec<Column>,
     /// The rows.
     pub rows: Vec<ViewRow>,
-    /// What is to be known about its numbers, a sentence each.
+    /// What a reader must know about the numbers, a sentence each.
     pub notes: Vec<String>,
 }
 
@@ -42,49 +42,17 @@ pub struct ViewRow {
     /// The seeds of our models; none if there are no models yet.
     pub seeds: Vec<u64>,
     /// Its numbers, column by column.
-    pub cells: Vec<ViewCell>,
-}
-
-/// A number of ours and the paper's.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct ViewCell {
-    /// The column's name.
-    pub column: &'static str,
-    /// Ours; the mean of several seeds.
-    pub ours: Option<f64>,
-    /// Wilson's 95 % interval; of several seeds the range.
-    pub interval: Option<(f64, f64)>,
-    /// As the paper prints it.
-    pub paper: Option<&'static str>,
-    /// Whether ours is lower than the paper's where more is better.
-    pub lower: bool,
-    /// Where our run stood on its way.
-    #[serde(flatten)]
-    pub on_the_way: Option<OnTheWay>,
-}
-
-/// Where our run stood when it had seen as many examples as the paper's.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
-pub struct OnTheWay {
-    /// The paper's count of examples.
-    pub paper_examples: f64,
-    /// Full proofs on validation, in percent; the mean of several seeds.
-    pub valid_at_paper_examples: f64,
+    #[serde(serialize_with = "as_documented")]
+    pub cells: Vec<Cell>,
 }
 
 impl View {
     /// The rows of a table with what the records know, over the first seeds, `1..=most`.
     pub fn of(table: &Table, rows: &[&Row], recipe: Recipe, most: u64, records: &Records) -> View {
-        let mut milestones = Vec::new();
-        let mut row = |row: &&Row| {
+        let row = |row: &&Row| {
             let known = seeds(row, recipe, records).into_iter().filter(|seed| *seed <= most);
-            let filled: Vec<Filled> = known.filter_map(|seed| Filled::of(table, row, recipe, seed, records)).collect();
-            let cell = |(i, column): (usize, Column)| {
-                let cells: Vec<&Cell> = filled.iter().map(|f| &f.cells[i]).collect();
-                let passed: Vec<Milestone> = filled.iter().filter_map(|f| f.at_paper_examples(column.name)).collect();
-                milestones.extend(&passed);
-                ViewCell { on_the_way: OnTheWay::of(&passed), ..ViewCell::of(column, row, &cells) }
-            };
+            let filled: Vec<_> = known.filter_map(|seed| FilledRow::of(table, row, recipe, seed, records)).collect();
+            let cell = |(i, column)| mean(row.cell(table, column), filled.iter().map(|f| &f.cells[i]).collect());
             ViewRow {
                 number: row.number,
                 keys: row.keys().collect(),
@@ -92,16 +60,33 @@ impl View {
                 cells: table.columns().enumerate().map(cell).collect(),
             }
         };
-        let rows = rows.iter().map(&mut row).collect();
-        View { table: table.name, recipe, columns: table.columns().collect(), rows, notes: notes(&milestones) }
+        View::new(table, recipe, rows.iter().map(row).collect())
     }
 
-    /// The keys that are the same on all rows, with what they say, and the names of the others; a key that is empty everywhere is
-    /// neither.
+    /// A view of these rows.
+    pub fn new(table: &Table, recipe: Recipe, rows: Vec<ViewRow>) -> View {
+        let milestones = || rows.iter().flat_map(|row| &row.cells).filter_map(|cell| cell.at_paper_examples);
+        let notes = [
+            (
+                milestones().any(|_| true),
+                "X at N: full proofs, in percent, at our run's last validation not after N examples, the paper's count, rounded up to a whole batch.",
+            ),
+            (
+                milestones().any(|m| m.midway),
+                "There a run stands in the middle of its cosine schedule, its learning rate still high.",
+            ),
+            (milestones().any(|m| m.raw), RAW),
+        ];
+        let notes = notes.into_iter().filter(|(holds, _)| *holds).map(|(_, note)| note.to_owned()).collect();
+        View { table: table.name, recipe, columns: table.columns().collect(), rows, notes }
+    }
+
+    /// The keys that are the same on all rows, with their values in words, and the names of the other keys. A key that is empty
+    /// everywhere is in neither list.
     pub fn common_keys(&self) -> (Vec<(&'static str, &'static str)>, Vec<&'static str>) {
         let Some(first) = self.rows.first() else { return (Vec::new(), Vec::new()) };
         let same = |key: &(&str, &str)| self.rows.iter().all(|row| row.keys.contains(key));
-        // One row has all its keys in common with itself: then they are its name.
+        // A single row has all its keys in common with itself. Then they are its name.
         let (common, other): (Vec<_>, Vec<_>) = first.keys.iter().partition(|key| self.rows.len() > 1 && same(key));
         let said = |(key, value): (&'static str, &'static str)| match (key, value) {
             ("vars", "1") => (key, "1 variable"),
@@ -117,52 +102,52 @@ impl View {
 
     /// Our lowest and highest number in a column.
     pub fn range(&self, column: &str) -> Option<[f64; 2]> {
-        let cells = self.rows.iter().flat_map(|row| &row.cells).filter(|cell| cell.column == column);
-        let ours = cells.filter_map(|cell| cell.ours);
-        ours.fold(None, |range, v| match range {
-            None => Some([v, v]),
-            Some([lo, hi]) => Some([v.min(lo), v.max(hi)]),
-        })
+        let cells = self.rows.iter().flat_map(|row| &row.cells).filter(|cell| cell.column.name == column);
+        let ours: Vec<f64> = cells.filter_map(|cell| cell.ours).collect();
+        Some([ours.iter().copied().reduce(f64::min)?, ours.iter().copied().reduce(f64::max)?])
     }
 
     /// The numbers that are lower than the paper's, a sentence for each row that has some.
     pub fn lower(&self) -> Vec<String> {
         let (_, names) = self.common_keys();
         let sentence = |row: &ViewRow| {
-            let cells = self.columns.iter().zip(&row.cells).filter(|(_, cell)| cell.lower);
-            let parts: Vec<String> = cells
-                .map(|(column, cell)| {
-                    let ours = cell.ours.map_or(String::new(), |v| number(v, column.unit));
-                    format!("{} {ours} (paper {})", words(*column), cell.paper.unwrap_or_default())
-                })
-                .collect();
+            let part = |cell: &Cell| {
+                let [ours, paper] = [cell.ours_text(Counts::Full), cell.paper_text(Counts::Full)];
+                format!("{} {} (paper {})", words(cell.column), ours.unwrap_or_default(), paper.unwrap_or_default())
+            };
+            let parts: Vec<String> = row.cells.iter().filter(|cell| cell.is_lower()).map(part).collect();
             let keys: Vec<&str> = names.iter().map(|name| row.key(name)).filter(|key| !key.is_empty()).collect();
             (!parts.is_empty()).then(|| format!("{} {}: {}", row.number, keys.join(" "), parts.join(", ")))
         };
         self.rows.iter().filter_map(sentence).collect()
     }
 
-    /// A Markdown table, ours and the paper's in one cell.
-    pub fn markdown(&self) -> String {
+    /// The keys that differ, and our numbers beside the paper's.
+    pub fn side_by_side(&self) -> SideBySide {
         let (_, names) = self.common_keys();
-        let columns = self.columns.iter().map(|c| words(*c));
-        let header: Vec<String> = names.iter().map(|n| (*n).to_owned()).chain(columns).collect();
-        let mut text = format!("| {} |\n|{}\n", header.join(" | "), "---|".repeat(header.len()));
-        for row in &self.rows {
-            let keys = names.iter().map(|name| row.key(name).to_owned());
-            let cells = self.columns.iter().zip(&row.cells).map(|(column, cell)| {
-                let ours = cell.ours.map_or("—".into(), |v| number(v, column.unit));
-                let mark = if cell.lower { " ▼" } else { "" };
-                let paper = cell.paper_text(column.unit);
-                let way = cell.on_the_way.map_or(String::new(), |way| format!("; {way}"));
-                format!("{ours}{mark} / {paper}{way}")
-            });
-            text += &format!("| {} |\n", keys.chain(cells).collect::<Vec<_>>().join(" | "));
+        let row = |row: &ViewRow| SideRow {
+            keys: names.iter().map(|name| row.key(name).to_owned()).collect(),
+            cells: row.cells.iter().cloned().map(Some).collect(),
+        };
+        let headings = self.columns.iter().map(|column| Heading { group: column.group, name: words(*column) });
+        SideBySide {
+            keys: names.iter().map(|name| (*name).to_owned()).collect(),
+            headings: headings.collect(),
+            rows: self.rows.iter().map(row).collect(),
         }
-        if !self.notes.is_empty() {
-            text += &format!("\n{}\n", self.notes.join("\n"));
-        }
-        text
+    }
+
+    /// A Markdown table, ours and the paper's in one cell, and the notes.
+    pub fn markdown(&self) -> String {
+        let grid = self.side_by_side().grid(|cell| {
+            let ours = cell.ours_text(Counts::Millions).unwrap_or_else(|| "—".to_owned());
+            let mark = if cell.is_lower() { " ▼" } else { "" };
+            let paper = cell.paper_text(Counts::Millions).unwrap_or_default();
+            let way = cell.at_paper_examples.map_or(String::new(), |way| format!("; {}", way.text()));
+            Some(format!("{ours}{mark} / {paper}{way}"))
+        });
+        let table = Grid { words: grid.header.len(), ..grid }.markdown();
+        if self.notes.is_empty() { table } else { format!("{table}\n{}\n", self.notes.join("\n")) }
     }
 }
 
@@ -173,76 +158,61 @@ impl ViewRow {
     }
 }
 
-impl ViewCell {
-    fn of(column: Column, row: &Row, cells: &[&Cell]) -> ViewCell {
-        let ours: Vec<f64> = cells.iter().filter_map(|c| c.ours).collect();
-        let mean = (!ours.is_empty()).then(|| ours.iter().sum::<f64>() / ours.len() as f64);
-        let interval = match cells {
-            [one] => one.interval,
-            _ => mean.map(|_| ours.iter().fold((f64::MAX, f64::MIN), |(lo, hi), v| (lo.min(*v), hi.max(*v)))),
-        };
-        ViewCell::new(column, row, mean, interval)
-    }
-
-    /// Ours in a column of a row, beside the paper's.
-    pub fn new(column: Column, row: &Row, ours: Option<f64>, interval: Option<(f64, f64)>) -> ViewCell {
-        let paper = row.text(column.name).filter(|text| text.parse::<f64>().is_ok());
-        let more_is_better = column.unit != Unit::Count && !column.name.starts_with("err_");
-        // As ours is shown: 99.976 beside 99.98 is no lower, for the paper's is rounded too.
-        let shown = ours.and_then(|v| number(v, column.unit).parse::<f64>().ok());
-        let lower = match (shown, row.value(column.name)) {
-            (Some(shown), Some(paper)) => more_is_better && shown < paper,
-            _ => false,
-        };
-        ViewCell { column: column.name, ours, interval, paper, lower, on_the_way: None }
-    }
-
-    /// The paper's number, as it prints it; counts are shortened.
-    pub fn paper_text(&self, unit: Unit) -> String {
-        match (self.paper, unit) {
-            (Some(text), Unit::Count) => text.parse().map_or(text.to_owned(), |v| number(v, unit)),
-            (Some(text), _) => text.to_owned(),
-            (None, _) => String::new(),
-        }
+/// The mean of our numbers over seeds, beside the paper's number.
+fn mean(printed: Cell, seeds: Vec<&Cell>) -> Cell {
+    let average = |values: &[f64]| (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64);
+    let ours: Vec<f64> = seeds.iter().filter_map(|c| c.ours).collect();
+    let range = ours.iter().copied().reduce(f64::min).zip(ours.iter().copied().reduce(f64::max));
+    let passed: Vec<Milestone> = seeds.iter().filter_map(|c| c.at_paper_examples).collect();
+    let valid = average(&passed.iter().map(|milestone| milestone.full_proof).collect::<Vec<_>>());
+    Cell {
+        ours: average(&ours),
+        interval: if let [one] = seeds[..] { one.interval } else { range },
+        at_paper_examples: valid.map(|full_proof| Milestone {
+            full_proof,
+            raw: passed.iter().any(|milestone| milestone.raw),
+            midway: passed.iter().any(|milestone| milestone.midway),
+            ..passed[0]
+        }),
+        ..printed
     }
 }
 
-impl OnTheWay {
-    fn of(passed: &[Milestone]) -> Option<OnTheWay> {
-        let paper_examples = passed.first()?.examples;
-        let sum: f64 = passed.iter().map(|milestone| milestone.full_proof).sum();
-        Some(OnTheWay { paper_examples, valid_at_paper_examples: sum / passed.len() as f64 })
-    }
-}
-
-impl fmt::Display for OnTheWay {
+impl Milestone {
     /// `94.10 at 3.6M`
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let valid = number(self.valid_at_paper_examples, Unit::Percent);
-        write!(f, "{valid} at {}", number(self.paper_examples, Unit::Count))
+    pub fn text(&self) -> String {
+        let valid = number(self.full_proof, Unit::Percent, Counts::Full);
+        format!("{valid} at {}", number(self.examples, Unit::Count, Counts::Millions))
     }
-}
-
-/// What is to be known about numbers on the way.
-fn notes(milestones: &[Milestone]) -> Vec<String> {
-    let mut notes = Vec::new();
-    if !milestones.is_empty() {
-        notes.push(
-            "X at N: full proofs, in percent, at our run's last validation not after N examples, the paper's count, rounded up to a whole batch."
-                .into(),
-        );
-    }
-    if milestones.iter().any(|milestone| milestone.midway) {
-        notes.push("There a run stands in the middle of its cosine schedule, its learning rate still high.".into());
-    }
-    if milestones.iter().any(|milestone| milestone.raw) {
-        notes.push(RAW.into());
-    }
-    notes
 }
 
 fn as_map<S: Serializer>(pairs: &[(&str, &str)], s: S) -> Result<S::Ok, S::Error> {
     s.collect_map(pairs.iter().copied())
+}
+
+/// The cells as docs/reproduce.md documents them.
+fn as_documented<S: Serializer>(cells: &[Cell], s: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Documented {
+        column: &'static str,
+        ours: Option<f64>,
+        interval: Option<(f64, f64)>,
+        paper: Option<&'static str>,
+        lower: bool,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        paper_examples: Option<f64>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        valid_at_paper_examples: Option<f64>,
+    }
+    s.collect_seq(cells.iter().map(|cell| Documented {
+        column: cell.column.name,
+        ours: cell.ours,
+        interval: cell.interval,
+        paper: cell.paper.as_ref().map(|paper| paper.text),
+        lower: cell.is_lower(),
+        paper_examples: cell.at_paper_examples.map(|milestone| milestone.examples),
+        valid_at_paper_examples: cell.at_paper_examples.map(|milestone| milestone.full_proof),
+    }))
 }
 
 /// `full proof`, `first error: mul`: a column in a sentence.
@@ -255,18 +225,5 @@ pub fn words(column: Column) -> String {
         "train_examples" => "examples".into(),
         "endpoint_acc" => "endpoint".into(),
         _ => column.heading.to_lowercase(),
-    }
-}
-
-/// A number as a table shows it.
-pub fn number(value: f64, unit: Unit) -> String {
-    match unit {
-        Unit::Percent => format!("{value:.2}"),
-        Unit::Fraction => format!("{value:.3}"),
-        Unit::Count => match value {
-            v if v >= 99.5e6 => format!("{:.0}M", v / 1e6),
-            v if v >= 1e5 => format!("{:.1}M", v / 1e6),
-            v => format!("{v:.0}"),
-        },
     }
 }

@@ -20,7 +20,7 @@ use super::job::Folders;
 use super::job_runner::{Board, JobRunner, Made};
 use crate::failure::{Failure, Result, bad_input};
 use crate::output::note;
-use crate::table::grid;
+use crate::table::table;
 use crate::{interrupt, say};
 
 /// The folder beside the runs in which models are tested again.
@@ -158,7 +158,6 @@ pub fn report(answers: &[Answer], device: &str, json: bool) -> Result<()> {
     if answers.is_empty() {
         return Ok(());
     }
-    let header = ["model", "tested on", "here", "record", "95 %", ""].map(str::to_owned);
     let rows = answers.iter().map(|answer| {
         let record = |text: fn(Proportion) -> String| answer.record.map_or("—".into(), text);
         let verdict = match answer.record {
@@ -166,7 +165,7 @@ pub fn report(answers: &[Answer], device: &str, json: bool) -> Result<()> {
             Some(_) if answer.agrees() => "agrees",
             Some(_) => "DIFFERS",
         };
-        vec![
+        [
             answer.model.clone(),
             format!("{}:{}", answer.set.config, answer.set.vars),
             format!("{:.2}", answer.here.percent),
@@ -175,10 +174,8 @@ pub fn report(answers: &[Answer], device: &str, json: bool) -> Result<()> {
             verdict.into(),
         ]
     });
-    let text = format!(
-        "Tested again on {device}, full proofs in percent, beside the record:\n{}",
-        grid(2, header.into(), rows)
-    );
+    let table = table(2, ["model", "tested on", "here", "record", "95 %", ""], rows);
+    let text = format!("Tested again on {device}, full proofs in percent, beside the record:\n{table}");
     match json {
         true => note(&text),
         false => say!("\n{text}")?,

@@ -1,7 +1,10 @@
 //! What `reproduce` prints: the list of tables, the runs it would make, and the tables themselves.
 
 use polystep_study::columns::Unit;
-use polystep_study::tables::{Kind, Recipe, Row, Table, View, ViewCell, number, words};
+use polystep_study::grid::Grid;
+use polystep_study::number::{Counts, interval, number};
+use polystep_study::side_by_side::Cell;
+use polystep_study::tables::{Kind, Recipe, Row, Table, View};
 
 use super::job::{Folders, Job, Remaining};
 use super::pace::{Pace, clock};
@@ -9,8 +12,7 @@ use super::results_folder::ResultsFolder;
 use super::sizes;
 use super::table_plan::TablePlans;
 use crate::failure::Result;
-use crate::say;
-use crate::table::grid;
+use crate::{say, table};
 
 /// `--list`: the named tables, or all, with their cost and state.
 pub fn list(
@@ -44,8 +46,9 @@ pub fn list(
             Kind::Sizes => (sizes::view(results, table, &rows)?, "equation_size_estimate", Unit::Count),
             _ => (View::of(table, &rows, recipe, seeds, &results.records), "full_proof_acc", Unit::Percent),
         };
-        let range = |[lo, hi]: [f64; 2]| format!("{} to {}", number(lo, unit), number(hi, unit));
-        lines.push(vec![
+        let shown = |value: f64| number(value, unit, Counts::Millions);
+        let range = |[lo, hi]: [f64; 2]| format!("{} to {}", shown(lo), shown(hi));
+        lines.push([
             table.name.to_owned(),
             rows.len().to_string(),
             format!("{done} of {needed}"),
@@ -55,8 +58,7 @@ pub fn list(
             results.path(table, recipe).display().to_string(),
         ]);
     }
-    let header = ["table", "rows", "runs done", "left", "paper", "ours", "ledger"].map(str::to_owned);
-    say!("{}", grid(1, header.into(), lines))?;
+    say!("{}", table::table(1, ["table", "rows", "runs done", "left", "paper", "ours", "ledger"], lines))?;
     say!(
         "Recipe {recipe}; full proofs in percent, lowest to highest. Tables share runs: the time left of each is counted"
     )?;
@@ -89,26 +91,20 @@ pub fn dry_run(
 
 /// A table on a terminal: ours above the paper's.
 pub fn print(view: &View) -> Result<()> {
-    let (common, names) = view.common_keys();
+    let (common, _) = view.common_keys();
     let recipe = format!("recipe {}", view.recipe);
     let common = common.into_iter().map(|(_, word)| word);
     let title: Vec<&str> = std::iter::once(view.table).chain(common).chain([recipe.as_str()]).collect();
     let done = view.rows.iter().filter(|row| !row.seeds.is_empty()).count();
     say!("{}: {done} of {} rows; ours above, the paper's below", title.join(" · "), view.rows.len())?;
-    let columns = view.columns.iter().map(|column| heading(&words(*column)));
-    let header: Vec<String> =
-        std::iter::once(String::new()).chain(names.iter().map(|n| (*n).into())).chain(columns).collect();
-    let rows = view.rows.iter().map(|row| {
-        let mut line = vec![row.number.to_string()];
-        line.extend(names.iter().map(|name| row.key(name).to_owned()));
-        line.extend(view.columns.iter().zip(&row.cells).map(|(column, cell)| {
-            let headline = matches!(column.name, "full_proof_acc" | "endpoint_acc");
-            let way = cell.on_the_way.map_or(String::new(), |way| format!("\n{way}"));
-            format!("{}\n{}{way}", ours(cell, column.unit, headline), cell.paper_text(column.unit))
-        }));
-        line
-    });
-    say!("{}", grid(1 + names.len(), header, rows))?;
+    let mut grid = view.side_by_side().grid(|cell| Some(cell_text(cell)));
+    // A heading of several words has two lines.
+    let headings = grid.header.iter().map(|heading| heading.replacen(' ', "\n", 1));
+    grid.header = std::iter::once(String::new()).chain(headings).collect();
+    for (line, row) in grid.rows.iter_mut().zip(&view.rows) {
+        line.insert(0, row.number.to_string());
+    }
+    say!("{}", table::grid(&Grid { words: 1 + grid.words, ..grid }))?;
     let seeds = view.rows.iter().map(|row| row.seeds.len()).max().unwrap_or(0);
     if seeds > 1 {
         say!("The mean of up to {seeds} seeds, with their range.")?;
@@ -120,22 +116,16 @@ pub fn print(view: &View) -> Result<()> {
     if !lower.is_empty() {
         say!("▼ lower than the paper's:")?;
     }
-    for sentence in lower {
-        say!("  {sentence}")?;
-    }
-    Ok(())
+    lower.iter().try_for_each(|sentence| say!("  {sentence}"))
 }
 
-/// A heading in two lines where it has two words.
-fn heading(words: &str) -> String {
-    words.replacen(' ', "\n", 1)
-}
-
-fn ours(cell: &ViewCell, unit: Unit, interval: bool) -> String {
-    let Some(value) = cell.ours else { return "—".into() };
-    let mark = if cell.lower { "▼" } else { "" };
-    match cell.interval.filter(|_| interval) {
-        Some((lo, hi)) => format!("{mark}{} ({lo:.1}–{hi:.1})", number(value, unit)),
-        None => format!("{mark}{}", number(value, unit)),
+/// Ours, with its interval in the columns of full proofs, then the paper's, then our validation at the paper's count of examples.
+fn cell_text(cell: &Cell) -> String {
+    let mark = if cell.is_lower() { "▼" } else { "" };
+    let mut text = cell.ours_text(Counts::Millions).map_or("—".into(), |ours| format!("{mark}{ours}"));
+    if let Some(range) = cell.interval.filter(|_| matches!(cell.column.name, "full_proof_acc" | "endpoint_acc")) {
+        text += &format!(" ({})", interval(range));
     }
+    text += &format!("\n{}", cell.paper_text(Counts::Millions).unwrap_or_default());
+    text + &cell.at_paper_examples.map_or(String::new(), |milestone| format!("\n{}", milestone.text()))
 }

@@ -4,8 +4,9 @@ use std::time::Instant;
 
 use polystep_core::Space;
 use polystep_core::collision::estimate;
-use polystep_study::ledger::{Ledger, header};
-use polystep_study::tables::{Recipe, Row, Table, View, ViewCell, ViewRow};
+use polystep_study::ledger::{Ledger, LedgerColumn};
+use polystep_study::side_by_side::Cell;
+use polystep_study::tables::{Recipe, Row, Table, View, ViewRow};
 
 use super::results_folder::ResultsFolder;
 use crate::args::ThreadArgs;
@@ -44,8 +45,7 @@ pub fn make(
     deadline: Option<Instant>,
 ) -> Result<()> {
     threads.start()?;
-    let mut ledger =
-        results.ledger(table, Recipe::Fast)?.unwrap_or(Ledger { header: header(table), lines: Vec::new() });
+    let mut ledger = results.ledger(table, Recipe::Fast)?.unwrap_or_else(|| Ledger::empty(table));
     for row in rows {
         interrupt::check()?;
         if line(&ledger, row).is_some() || deadline.is_some_and(|deadline| Instant::now() >= deadline) {
@@ -57,15 +57,17 @@ pub fn make(
         let began = Instant::now();
         let size = estimate(&space, vars, SEED, draws, &|_| {})?;
         let number = |v: Option<f64>| v.map_or(String::new(), |v| format!("{v:.0}"));
-        let fields = ledger.header.iter().map(|name| match name.as_str() {
-            "equation_size_estimate" => number(size.equations.estimate()),
-            "endpoint_size_estimate" => number(size.endpoints.estimate()),
-            "draws" => draws.to_string(),
-            "seed" => SEED.to_string(),
-            "seconds" => format!("{:.0}", began.elapsed().as_secs_f64()),
-            "device" => format!("CPU, {} threads", threads.count()),
-            "commit" => polystep_learn::COMMIT.to_owned(),
-            key => row.text(key).unwrap_or_default().to_owned(),
+        let fields = LedgerColumn::of(table).into_iter().map(|column| match column {
+            LedgerColumn::Ours(_, column) if column.name == "equation_size_estimate" => {
+                number(size.equations.estimate())
+            }
+            LedgerColumn::Ours(..) => number(size.endpoints.estimate()),
+            LedgerColumn::Draws => draws.to_string(),
+            LedgerColumn::Seed => SEED.to_string(),
+            LedgerColumn::Seconds => format!("{:.0}", began.elapsed().as_secs_f64()),
+            LedgerColumn::Device => format!("CPU, {} threads", threads.count()),
+            LedgerColumn::Commit => polystep_learn::COMMIT.to_owned(),
+            key => row.text(&key.name()).unwrap_or_default().to_owned(),
         });
         let fields = fields.collect();
         ledger.lines.push(fields);
@@ -91,15 +93,8 @@ pub fn view(results: &ResultsFolder, table: &Table, rows: &[&Row]) -> Result<Vie
             number: row.number,
             keys: row.keys().collect(),
             seeds: line.map(|_| SEED).into_iter().collect(),
-            cells: table.columns().map(|column| ViewCell::new(column, row, ours(column.name), None)).collect(),
+            cells: table.columns().map(|c| Cell { ours: ours(c.name), ..row.cell(table, c) }).collect(),
         }
     };
-    let columns = table.columns().collect();
-    Ok(View {
-        table: table.name,
-        recipe: Recipe::Fast,
-        columns,
-        rows: rows.iter().map(row).collect(),
-        notes: Vec::new(),
-    })
+    Ok(View::new(table, Recipe::Fast, rows.iter().map(row).collect()))
 }

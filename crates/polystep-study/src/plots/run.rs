@@ -1,36 +1,31 @@
-//! Which charts a run has, and over which axes.
+//! The charts of one run: learning curves, confidence, and where the errors are. A comparison adds one chart of several runs.
 
 use std::collections::BTreeMap;
 
-use crate::chart::{Axis, Bar, Chart, Series, bars, line, plot, short};
+use crate::chart::{Axis, Bar, Chart, Series, bars, plot};
+use crate::number::short;
 use polystep_record::LogLine;
 use polystep_record::metrics::Calibration;
 use polystep_record::metrics::Slice;
 
+/// The points of a curve, from left to right.
+type Points = Vec<(f64, f64)>;
+
 /// Accuracy and loss over the examples seen.
 pub fn learning(log: &[LogLine]) -> Vec<Chart> {
-    let pick = |get: &dyn Fn(&LogLine) -> Option<(f64, f64)>| log.iter().filter_map(get).collect::<Vec<_>>();
-    let percent = |x: f64, y: f64| (x, 100.0 * y);
+    let points = |get: fn(&LogLine) -> Option<(f64, f64)>| log.iter().filter_map(get).collect::<Points>();
     let full = validation(log);
-    let stepwise = pick(&|l| match l {
-        LogLine::Valid(l) => Some(percent(l.examples as f64, l.stepwise)),
+    let stepwise = points(|line| line.valid().map(|l| (l.examples as f64, 100.0 * l.stepwise)));
+    let valid_loss = points(|line| line.valid().and_then(|l| Some((l.examples as f64, l.loss?))));
+    let exact = points(|line| match line {
+        LogLine::Train(l) => l.exact.map(|exact| (l.examples as f64, 100.0 * exact)),
         _ => None,
     });
-    let exact = pick(&|l| match l {
-        LogLine::Train(l) => l.exact.map(|e| percent(l.examples as f64, e)),
-        _ => None,
-    });
-    let train_loss = pick(&|l| match l {
+    let train_loss = points(|line| match line {
         LogLine::Train(l) => Some((l.examples as f64, l.loss)),
         _ => None,
     });
-    let valid_loss = pick(&|l| match l {
-        LogLine::Valid(l) => l.loss.map(|loss| (l.examples as f64, loss)),
-        _ => None,
-    });
-    let mut charts = Vec::new();
-    let last =
-        |points: &[(f64, f64)]| points.last().map(|p| format!("{:.1} %", p.1)).unwrap_or_else(|| "unknown".to_owned());
+    let last = |points: &Points| points.last().map_or("unknown".to_owned(), |p| format!("{:.1} %", p.1));
     let raw = log.iter().filter_map(LogLine::valid).any(|l| l.raw);
     let words = format!(
         "At the end {} of the validation proofs and {} of their steps are right{}",
@@ -38,66 +33,64 @@ pub fn learning(log: &[LogLine]) -> Vec<Chart> {
         last(&stepwise),
         if raw { "; raw: brackets as they stand, before evaluation" } else { "" }
     );
-    let series: Vec<_> =
-        [line("full proofs, validation", full), line("steps, validation", stepwise), line("steps, training", exact)]
-            .into_iter()
-            .flatten()
-            .collect();
-    let x = || Axis::linear("training examples", (0.0, furthest(log)), "");
-    if !series.is_empty() {
-        charts.push(plot("Accuracy", words, x(), Axis::linear("right, %", (0.0, 100.0), ""), series, false));
-    }
+    let lines = [("full proofs, validation", full), ("steps, validation", stepwise), ("steps, training", exact)];
+    let mut charts: Vec<Chart> = accuracy("Accuracy", words, furthest(log), lines).into_iter().collect();
     charts.extend(by_kind(log));
-    let series: Vec<_> = [line("training", train_loss), line("validation", valid_loss)].into_iter().flatten().collect();
-    let positive = series.iter().flat_map(|s| &s.points).map(|p| p.1).filter(|y| *y > 0.0 && y.is_finite());
+    let losses = series([("training", train_loss), ("validation", valid_loss)]);
+    let positive = losses.iter().flat_map(|s| &s.points).map(|p| p.1).filter(|y| *y > 0.0 && y.is_finite());
     let low = positive.clone().fold(f64::INFINITY, f64::min);
     let high = positive.fold(0.0, f64::max);
     if high > 0.0 {
         let words = format!("From {} down to {} per target token", short(high), short(low));
         let y = Axis::log("loss per token, log scale", (low * 0.85, high * 1.15));
-        charts.push(plot("Loss", words, x(), y, series, false));
+        charts.push(plot("Loss", words, (Axis::examples(furthest(log)), y), losses, false));
     }
     charts
 }
 
-/// One validation curve per kind of step; nothing where there are no two kinds to tell apart.
+fn series<'a>(lines: impl IntoIterator<Item = (&'a str, Points)>) -> Vec<Series> {
+    lines.into_iter().filter_map(|(name, points)| Series::line(name, points)).collect()
+}
+
+/// Percents over the examples seen; `None` without a line.
+fn accuracy<'a>(
+    title: &str,
+    words: String,
+    far: f64,
+    lines: impl IntoIterator<Item = (&'a str, Points)>,
+) -> Option<Chart> {
+    let series = series(lines);
+    let axes = (Axis::examples(far), Axis::percent("right, %"));
+    (!series.is_empty()).then(|| plot(title, words, axes, series, false))
+}
+
+/// One validation curve per kind of step; `None` for fewer than two kinds.
 fn by_kind(log: &[LogLine]) -> Option<Chart> {
-    let mut kinds: BTreeMap<&str, Vec<(f64, f64)>> = BTreeMap::new();
+    let mut kinds: BTreeMap<&str, Points> = BTreeMap::new();
     for line in log.iter().filter_map(LogLine::valid) {
         for (kind, share) in &line.by_kind {
             kinds.entry(kind).or_default().push((line.examples as f64, 100.0 * share));
         }
     }
-    if kinds.len() < 2 {
-        return None;
-    }
-    let end = |(kind, points): (&&str, &Vec<(f64, f64)>)| Some(format!("{kind} {:.1} %", points.last()?.1));
+    let end = |(kind, points): (&&str, &Points)| Some(format!("{kind} {:.1} %", points.last()?.1));
     let words = format!("At the end: {}", kinds.iter().filter_map(end).collect::<Vec<_>>().join(", "));
-    let series = kinds.into_iter().filter_map(|(kind, points)| line(kind, points)).collect();
-    let x = Axis::linear("training examples", (0.0, furthest(log)), "");
-    let y = Axis::linear("right, %", (0.0, 100.0), "");
-    Some(plot("Accuracy by kind, validation", words, x, y, series, false))
+    if kinds.len() > 1 { accuracy("Accuracy by kind, validation", words, furthest(log), kinds) } else { None }
 }
 
-/// One validation curve per run.
-pub fn together(runs: &[(String, &[LogLine])]) -> Option<Chart> {
-    let curve = |(name, log): &(String, &[LogLine])| line(name, validation(log));
-    let series: Vec<Series> = runs.iter().filter_map(curve).collect();
-    if series.len() < 2 {
-        return None;
-    }
+/// One validation curve per run; `None` for fewer than two curves.
+pub fn together(runs: &[(&str, &[LogLine])]) -> Option<Chart> {
+    let curves = runs.iter().map(|(name, log)| (*name, validation(log)));
     let far = runs.iter().map(|r| furthest(r.1)).fold(1.0, f64::max);
     let words = "Full proofs that are right on validation, run by run".to_owned();
-    let x = Axis::linear("training examples", (0.0, far), "");
-    Some(plot("Full proofs on validation", words, x, Axis::linear("right, %", (0.0, 100.0), ""), series, false))
+    accuracy("Full proofs on validation", words, far, curves).filter(|chart| chart.legend.len() > 1)
 }
 
 /// Full proofs on validation over the examples seen, in percent.
-pub fn validation(log: &[LogLine]) -> Vec<(f64, f64)> {
+pub fn validation(log: &[LogLine]) -> Points {
     log.iter().filter_map(LogLine::valid).map(|line| (line.examples as f64, 100.0 * line.full_proof)).collect()
 }
 
-/// The most examples that a log tells of.
+/// The largest number of examples in a log.
 pub fn furthest(log: &[LogLine]) -> f64 {
     log.iter().filter_map(LogLine::progress).map(|(_, examples, _)| examples as f64).fold(1.0, f64::max)
 }
@@ -105,52 +98,40 @@ pub fn furthest(log: &[LogLine]) -> f64 {
 /// Precision against recall, and confidence against truth.
 pub fn calibration(calibration: &Calibration) -> Vec<Chart> {
     let mut charts = Vec::new();
-    let points: Vec<_> = calibration.curve.iter().map(|p| (p.recall, p.precision)).collect();
+    let points: Points = calibration.curve.iter().map(|p| (p.recall, p.precision)).collect();
     if points.len() > 1 {
         // The first few answers of a curve jump about.
         let low = points.iter().filter(|p| p.0 >= 5.0).map(|p| p.1).fold(100.0, f64::min);
-        // A good model's curve hugs the top: the axis begins where there is something to see.
+        // The curve of a good model stays near the top, so the axis begins just below it.
         let from = [99.0, 95.0, 90.0, 80.0, 50.0].into_iter().find(|f| *f < low).unwrap_or(0.0);
         let curve = Series { name: "every threshold".into(), points, dots: false, steps: true };
-        let sure = calibration.sure;
-        let at = sure.recall.zip(sure.precision).map(|(r, p)| (r.percent, p.percent));
-        let chosen = calibration.best.and_then(|b| Some((b.test.recall?.percent, b.test.precision?.percent)));
-        let dot = |name: String, at: (f64, f64)| Series { name, points: vec![at], dots: true, steps: false };
-        let series: Vec<_> = [
-            Some(curve),
-            at.map(|at| dot(format!("threshold {}", sure.threshold), at)),
-            chosen.zip(calibration.best).map(|(at, b)| dot(format!("best on validation, {:.2}", b.test.threshold), at)),
-        ]
-        .into_iter()
-        .flatten()
-        .collect();
-        let words = match calibration.auprc {
-            Some(area) => format!("Average precision {area:.4}"),
-            None => String::new(),
+        let dot = |name: String, sure: polystep_record::metrics::Sure| {
+            Some(Series::dot(name, (sure.recall?.percent, sure.precision?.percent)))
         };
-        let (x, y) = (Axis::linear("recall, %", (0.0, 100.0), ""), Axis::linear("precision, %", (from, 100.0), ""));
-        charts.push(plot("Precision and recall", words, x, y, series, false));
+        let sure = dot(format!("threshold {}", calibration.sure.threshold), calibration.sure);
+        let best = calibration.best.map(|best| best.test);
+        let best = best.and_then(|sure| dot(format!("best on validation, {:.2}", sure.threshold), sure));
+        let words = calibration.auprc.map_or(String::new(), |area| format!("Average precision {area:.4}"));
+        let axes = (Axis::percent("recall, %"), Axis::linear("precision, %", (from, 100.0)));
+        let series = [Some(curve), sure, best].into_iter().flatten().collect();
+        charts.push(plot("Precision and recall", words, axes, series, false));
     }
-    let points: Vec<_> = calibration.reliability.iter().map(|b| (b.confidence, b.right.percent)).collect();
+    let points: Points = calibration.reliability.iter().map(|b| (b.confidence, b.right.percent)).collect();
     if !points.is_empty() {
-        let words = match calibration.expected_error {
-            Some(gap) => format!(
+        let words = calibration.expected_error.map_or(String::new(), |gap| {
+            format!(
                 "On average, confidence and truth are {gap:.1} points apart; the dashed line is perfect calibration"
-            ),
-            None => String::new(),
-        };
+            )
+        });
         let curve = Series { name: "answers by tenths of confidence".into(), points, dots: true, steps: false };
-        let x = Axis::linear("probability the model gives its answer, %", (0.0, 100.0), "");
-        charts.push(plot("Reliability", words, x, Axis::linear("right, %", (0.0, 100.0), ""), vec![curve], true));
+        let axes = (Axis::percent("probability the model gives its answer, %"), Axis::percent("right, %"));
+        charts.push(plot("Reliability", words, axes, vec![curve], true));
     }
     charts
 }
 
-/// Error rate by a slice.
+/// Error rates of slices; `None` without a slice.
 pub fn slices(title: &str, x: &str, slices: &[Slice]) -> Option<Chart> {
-    if slices.is_empty() {
-        return None;
-    }
     let range = |s: &Slice| match s.to {
         Some(to) if to == s.from => s.from.to_string(),
         Some(to) => format!("{}–{to}", s.from),
@@ -163,18 +144,13 @@ pub fn slices(title: &str, x: &str, slices: &[Slice]) -> Option<Chart> {
         interval: (s.wrong.lo, s.wrong.hi),
     };
     let drawn: Vec<Bar> = slices.iter().map(bar).collect();
-    // Slices of a handful have intervals that would flatten everything else.
+    // The intervals of very small slices would flatten everything else.
     let firm = slices.iter().filter(|s| s.wrong.of >= 20).map(|s| s.wrong.hi);
     let top = firm.chain(slices.iter().map(|s| s.wrong.percent)).fold(1.0, f64::max).min(100.0);
-    let words: Vec<String> = drawn.iter().map(|b| b.note.clone()).collect();
-    let description = words.join("; ");
-    let drawing = bars(title, &description, x, &Axis::linear("wrong, %", (0.0, top * 1.05), ""), &drawn);
-    Some(Chart {
-        title: title.to_owned(),
-        description: "Bars are error rates, whiskers 95 % intervals".to_owned(),
-        legend: Vec::new(),
-        drawing,
-    })
+    let notes = drawn.iter().map(|b| b.note.as_str()).collect::<Vec<_>>().join("; ");
+    let chart = bars(title, &notes, x, &Axis::linear("wrong, %", (0.0, top * 1.05)), &drawn);
+    let description = "Bars are error rates, whiskers 95 % intervals".to_owned();
+    (!slices.is_empty()).then_some(Chart { description, ..chart })
 }
 
 #[cfg(test)]

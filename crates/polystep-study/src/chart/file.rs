@@ -1,71 +1,15 @@
-//! A chart with its heading and legend: a part of a page, or a file of its own.
+//! A chart as a file of its own.
 //!
-//! A file is for places that know nothing of our style sheet (a Markdown page on any background): its colours are written out,
-//! the light ones and for those who ask for them the dark ones, and it has a background of its own.
-
-use std::fmt::Write;
-
-use serde::Serialize;
+//! A file is for places without our style sheet, such as a Markdown page on any background. So its colours are written out,
+//! first the light ones and then the dark ones for readers who prefer those. It also has a background of its own.
 
 use super::legend::rows;
-use super::{Axis, Drawing, Key, Plot, Series, Sign, escape};
+use super::{Chart, Drawing, PALETTE, STYLE, escape};
 
-/// The colours of a page, light and dark, as custom properties.
-pub const PALETTE: &str = include_str!("palette.css");
-/// How charts look, in these colours.
-pub const STYLE: &str = include_str!("chart.css");
-
-/// Points kept per line: more than a screen can show.
-const POINTS: usize = 240;
-
-/// A chart with its heading and legend.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Chart {
-    /// The heading.
-    pub title: String,
-    /// What there is to see.
-    pub description: String,
-    /// What its colours stand for; empty where that needs no telling.
-    pub legend: Vec<Key>,
-    /// The drawing.
-    #[serde(rename = "svg")]
-    pub drawing: Drawing,
-}
-
-/// At most [`POINTS`] points: neighbours are averaged, so that noise stays visible but not every step of it.
-pub fn thin(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
-    let size = points.len().div_ceil(POINTS).max(1);
-    let mean = |chunk: &[(f64, f64)]| {
-        let n = chunk.len() as f64;
-        (chunk.iter().map(|p| p.0).sum::<f64>() / n, chunk.iter().map(|p| p.1).sum::<f64>() / n)
-    };
-    points.chunks(size).map(mean).collect()
-}
-
-/// A line; none without points.
-pub fn line(name: &str, points: Vec<(f64, f64)>) -> Option<Series> {
-    let points = thin(points);
-    let dots = points.len() <= 40;
-    (!points.is_empty()).then(|| Series { name: name.to_owned(), points, dots, steps: false })
-}
-
-/// Lines with a legend where there are several.
-pub fn plot(title: &str, description: String, x: Axis, y: Axis, series: Vec<Series>, diagonal: bool) -> Chart {
-    let plot = Plot { title: title.to_owned(), description, x, y, series, diagonal };
-    let drawing = plot.draw();
-    let key = |(i, Series { name, points, .. }): (usize, Series)| Key {
-        name,
-        sign: if points.len() == 1 { Sign::Dot(i) } else { Sign::Line(i) },
-    };
-    let keys = plot.series.into_iter().enumerate().map(key);
-    let legend = if keys.len() > 1 { keys.collect() } else { Vec::new() };
-    Chart { title: plot.title, description: plot.description, legend, drawing }
-}
-
-/// Where the heading of a file begins, and how high its lines are.
+/// The margin of a file, and the height of a line of text.
 const MARGIN: f64 = 14.0;
 const LINE: f64 = 18.0;
-/// How wide a letter of a sentence is, with its spaces and commas, about.
+/// The approximate width of a letter in a sentence, where spaces and commas are narrow.
 const SENTENCE_LETTER: f64 = 6.2;
 
 impl Chart {
@@ -78,13 +22,14 @@ impl Chart {
         let mut head = format!(r#"<text class="title" x="{MARGIN}" y="{y}">{title}</text>"#);
         for line in wrapped(&self.description, (room / SENTENCE_LETTER) as usize) {
             y += LINE;
-            let _ = write!(head, r#"<text x="{MARGIN}" y="{y}">{}</text>"#, escape(&line));
+            head += &format!(r#"<text x="{MARGIN}" y="{y}">{}</text>"#, escape(&line));
         }
         let (legend, high) = rows(&self.legend, (MARGIN, y + 12.0), room, LINE);
         let top = y + 12.0 + high;
         let (total, style) = (top + height, style());
         let size = format!(r#"width="{width}" height="{total}""#);
-        // The style's `.chart` fills a page's column; here it is a group, and the file keeps its size.
+        // In a page the class `chart` belongs to the whole drawing and fills the column. Here it belongs to a group, so that the
+        // file keeps its own size.
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" {size} viewBox=\"0 0 {width} {total}\" role=\"img\" aria-labelledby=\"title desc\">\n\
              <title id=\"title\">{title}</title>\n<desc id=\"desc\">{description}</desc>\n\
@@ -94,8 +39,8 @@ impl Chart {
     }
 }
 
-/// How charts look, with the colours written out: not every reader of SVG knows custom properties. The dark ones follow for those
-/// who ask for them.
+/// How charts look, with the colours written out, because not every program that shows SVG knows custom properties. The dark
+/// colours follow in a media query.
 fn style() -> String {
     let mut blocks = PALETTE.split(['{', '}']);
     let light = blocks.nth(1).unwrap_or_default();
@@ -119,7 +64,7 @@ fn written_out(css: &str, palette: &str) -> String {
     colours.fold(css.to_owned(), |css, (name, value)| css.replace(&format!("var({name})"), value))
 }
 
-/// A sentence in lines of at most so many letters, where words are not longer; a number keeps its `%`.
+/// A sentence in lines of at most so many letters. A longer word has a line of its own, and a number keeps its `%`.
 fn wrapped(text: &str, letters: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let kept = text.trim().replace(" %", "\u{a0}%");
@@ -134,22 +79,16 @@ fn wrapped(text: &str, letters: usize) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{Axis, Series, plot};
     use super::*;
-
-    #[test]
-    fn long_logs_are_thinned_to_their_means() {
-        let points: Vec<_> = (0..1000).map(|i| (f64::from(i), 2.0)).collect();
-        let thinned = thin(points);
-        assert!(thinned.len() <= POINTS && thinned.iter().all(|p| p.1 == 2.0));
-        assert_eq!(thinned[0].0, 2.0, "the mean of 0 to 4");
-    }
 
     #[test]
     fn a_file_has_its_colours_written_out() {
         let points = |y: f64| (0..9).map(|x| (f64::from(x), y)).collect();
-        let axis = || Axis::linear("x", (0.0, 10.0), "");
-        let series = [line("a & b", points(1.0)), line("c", points(2.0))].into_iter().flatten().collect();
-        let file = plot("T", "many words ".repeat(20), axis(), axis(), series, false).file();
+        let axis = || Axis::linear("x", (0.0, 10.0));
+        let series =
+            [Series::line("a & b", points(1.0)), Series::line("c", points(2.0))].into_iter().flatten().collect();
+        let file = plot("T", "many words ".repeat(20), (axis(), axis()), series, false).file();
         let (light, dark) = file.split_once("@media (prefers-color-scheme: dark)").unwrap();
         assert!(!file.contains("var(") && light.contains(".s0 { color:#2157a8; }"), "{file}");
         assert!(

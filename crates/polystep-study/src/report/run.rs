@@ -1,0 +1,188 @@
+//! What the templates see of a run: texts that are ready to be written.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use polystep_core::Setting;
+use serde::Serialize;
+
+use super::failures::{Failure, failures, label};
+use super::numbers::{self, ErrorRow, Fact, Figure, Measured, set_name};
+use crate::chart::Chart;
+use crate::compare::{Solved, grade};
+use crate::metrics::Metrics;
+use crate::number::short;
+use crate::plots::curriculum::Curriculum;
+use crate::plots::run as charts;
+use crate::run::StoredRun;
+use crate::score::Outcome;
+use crate::side_by_side::{LayeredTable, Number};
+use polystep_record::{Decoding, JsonLines, Prediction, TestSet};
+
+/// The predictions of a run on its own space, or on the first set it was tested on, with their outcomes.
+#[derive(Default)]
+pub struct GradedRun {
+    /// The greedy ones if there are any, else those of the beam search.
+    pub predictions: Vec<(Prediction, Outcome)>,
+    /// The file they come from.
+    pub file: String,
+    /// Why there are none.
+    pub missing: Option<String>,
+    /// Which proofs are solved; `None` without greedy predictions of whole proofs.
+    pub solved: Option<Solved>,
+}
+
+impl GradedRun {
+    /// Reads and scores the predictions.
+    pub fn of(run: &StoredRun) -> GradedRun {
+        let keys = &run.keys;
+        let first = run.metrics.as_ref().and_then(|m| m.home()).map(|h| h.1);
+        let (config, vars) = first.map_or((keys.config.as_str(), keys.vars), |e| (e.config.as_str(), e.vars));
+        let folder = run.folder.set(&TestSet::new(config, vars));
+        let inside = |path: &Path| path.strip_prefix(run.folder.path()).unwrap_or(path).display().to_string();
+        let found = [Decoding::Greedy, Decoding::Beam].into_iter().find(|way| folder.answers(*way).exists());
+        let Some(decoding) = found else {
+            let place = inside(folder.path());
+            let missing = Some(format!("There are no predictions in {place}, so failures cannot be listed."));
+            return GradedRun { missing, ..GradedRun::default() };
+        };
+        let (path, writing) = (folder.answers(decoding), run.writing);
+        let file = inside(&path);
+        match JsonLines::open(&path).and_then(|p| grade(p, &writing)) {
+            Ok(predictions) => {
+                let solved = Solved::of(&predictions, &writing).ok().filter(|_| decoding == Decoding::Greedy);
+                GradedRun { predictions, file, missing: None, solved }
+            }
+            Err(error) => GradedRun { file, missing: Some(format!("{error}.")), ..GradedRun::default() },
+        }
+    }
+}
+
+/// The section of a run.
+#[derive(Serialize)]
+pub struct RunSection {
+    index: usize,
+    name: String,
+    title: String,
+    notes: Vec<String>,
+    provenance: Vec<(&'static str, String)>,
+    evaluated: bool,
+    one_shot: bool,
+    tested: Option<String>,
+    sets: Vec<String>,
+    figures: Vec<Figure>,
+    table: Option<LayeredTable>,
+    facts: Vec<Fact>,
+    learning: Vec<Chart>,
+    curriculum: Option<Curriculum>,
+    errors: Vec<ErrorRow>,
+    wrong: Option<(u64, u64)>,
+    calibration: Vec<Chart>,
+    slices: Vec<Chart>,
+    stops: Vec<(&'static str, Number)>,
+    failures: Vec<Failure>,
+    failures_total: usize,
+    failures_missing: Option<String>,
+    failures_file: String,
+    failure_kinds: Vec<(String, usize)>,
+    failure_classes: Vec<(String, &'static str, usize)>,
+    config: Vec<(String, Vec<(String, String)>)>,
+}
+
+impl RunSection {
+    /// Prepares the section of the run at a place in the list of runs.
+    pub fn of(index: usize, run: &StoredRun, graded: &GradedRun) -> RunSection {
+        let metrics = run.metrics.as_ref();
+        let home = metrics.and_then(|m| Some(Measured::new(index, m.home()?.0, m)));
+        let home = home.as_ref();
+        let (list, failures_total) = failures(&graded.predictions, &run.writing);
+        let greedy = home.and_then(|m| m.evaluation().greedy.as_ref());
+        let calibration = home.and_then(|m| m.evaluation().beam.as_ref()?.calibration.as_ref());
+        let slices = greedy.map(|g| {
+            [
+                ("By number of terms", "terms of the input", &g.slices.terms),
+                ("By size of coefficients", "largest coefficient to be written", &g.slices.coefficient),
+                ("By length", "tokens of the input", &g.slices.length),
+            ]
+        });
+        let classes = counted(list.iter().map(|f| f.class)).into_iter();
+        RunSection {
+            index,
+            name: run.name.clone(),
+            title: run.keys.title(),
+            notes: run.notes.clone(),
+            provenance: metrics.map_or_else(Vec::new, provenance),
+            evaluated: home.is_some(),
+            one_shot: matches!(run.writing.setting, Setting::Endpoint | Setting::Arithmetic),
+            tested: metrics.and_then(tested),
+            sets: metrics.map_or_else(Vec::new, |m| m.evaluations.iter().map(set_name).collect()),
+            figures: home.map_or_else(Vec::new, numbers::figures),
+            table: metrics.filter(|m| !m.evaluations.is_empty()).map(|m| numbers::table(index, m)),
+            facts: home.map_or_else(Vec::new, numbers::facts),
+            learning: charts::learning(&run.log),
+            curriculum: Curriculum::of(&run.log),
+            errors: home.map_or_else(Vec::new, numbers::errors),
+            wrong: greedy.map(|g| (g.errors.wrong_proofs, g.errors.wrong_steps)),
+            calibration: calibration.map_or_else(Vec::new, charts::calibration),
+            slices: slices.into_iter().flatten().filter_map(|(title, x, of)| charts::slices(title, x, of)).collect(),
+            stops: home.map_or_else(Vec::new, numbers::stops),
+            failure_kinds: counted(list.iter().map(|f| f.kind)),
+            failure_classes: classes.map(|(class, n)| (class.clone(), label(&class), n)).collect(),
+            failures: list,
+            failures_total,
+            failures_missing: graded.missing.clone(),
+            failures_file: graded.file.clone(),
+            config: run.config.as_ref().map_or_else(Vec::new, config),
+        }
+    }
+}
+
+fn counted<'a>(names: impl Iterator<Item = &'a str>) -> Vec<(String, usize)> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for name in names {
+        *counts.entry(name).or_default() += 1;
+    }
+    counts.into_iter().map(|(name, n)| (name.to_owned(), n)).collect()
+}
+
+fn provenance(metrics: &Metrics) -> Vec<(&'static str, String)> {
+    let run = &metrics.run;
+    let time = |s: f64| match s {
+        s if s < 120.0 => format!("{s:.0} s"),
+        s if s < 7200.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.1} h", s / 3600.0),
+    };
+    let facts = [
+        ("recipe", run.recipe.clone()),
+        ("training examples", run.examples.map(|n| short(n as f64))),
+        ("training time", run.seconds.map(time)),
+        ("parameters", run.parameters.map(|n| short(n as f64))),
+        ("seed", run.seed.map(|s| s.to_string())),
+        ("device", run.device.clone()),
+        ("commit", run.commit.as_ref().map(|c| c.chars().take(10).collect())),
+        ("polystep", run.version.clone()),
+    ];
+    facts.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+}
+
+/// What training measured at its end. It is shown where nothing else was measured.
+fn tested(metrics: &Metrics) -> Option<String> {
+    let share = |key: &str| metrics.other.get("test")?.get(key)?.get("share")?.as_f64();
+    let (full, steps) = (100.0 * share("full_proof")?, 100.0 * share("stepwise")?);
+    let raw = metrics.other.get("test").and_then(|test| test.get("raw")?.as_bool()).unwrap_or(false);
+    let exact = if raw { "exact in its raw brackets" } else { "exact" };
+    Some(format!(
+        "Tested once when its training ended, teacher-forced and {exact}: {full:.2} % of proofs, {steps:.2} % of steps."
+    ))
+}
+
+/// The tables of a configuration, as text.
+fn config(config: &toml::Table) -> Vec<(String, Vec<(String, String)>)> {
+    let text = |value: &toml::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let pairs = |table: &toml::Table| table.iter().map(|(k, v)| (k.clone(), text(v))).collect();
+    let table = |(name, value): (&String, &toml::Value)| match value {
+        toml::Value::Table(inner) => (name.clone(), pairs(inner)),
+        other => (String::new(), vec![(name.clone(), text(other))]),
+    };
+    config.iter().map(table).collect()
+}
