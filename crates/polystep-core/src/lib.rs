@@ -59,6 +59,7 @@ pub mod space;
 pub mod stream;
 pub mod task;
 pub mod token;
+pub mod typed;
 pub mod writing;
 
 pub use examples::{ExampleSpan, Examples, Sampler, WrittenProof};
