@@ -8,8 +8,6 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use serde::de::DeserializeOwned;
-
 use crate::error::RecordError;
 use crate::test_set::TestSet;
 
@@ -87,6 +85,18 @@ impl RunFolder {
         SetFolder::new(self.predictions().join(set.folder_name()))
     }
 
+    /// The resolved configuration as a table; none if it is not there.
+    pub fn read_config(&self) -> Result<Option<toml::Table>, RecordError> {
+        let path = self.config();
+        let parse = |text: String| {
+            toml::from_str(&text).map_err(|e| {
+                let line = e.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
+                RecordError::document(&path, format!("line {line}: {}", e.message()))
+            })
+        };
+        read_text(&path)?.map(parse).transpose()
+    }
+
     /// Whether there is a run: it has a configuration.
     pub fn is_begun(&self) -> bool {
         self.config().exists()
@@ -156,6 +166,17 @@ impl SetFolder {
     pub fn verdicts(&self, decoding: Decoding) -> PathBuf {
         self.path.join(format!("{}.verdicts.jsonl", decoding.name()))
     }
+
+    /// Removes the answers of one way of decoding, and what was found out about them.
+    pub fn remove(&self, decoding: Decoding) -> Result<(), RecordError> {
+        for path in [self.answers(decoding), self.verdicts(decoding)] {
+            match fs::remove_file(&path) {
+                Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(RecordError::file("remove", path)(e)),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The text of a file; none if it is not there.
@@ -165,10 +186,4 @@ pub fn read_text(path: &Path) -> Result<Option<String>, RecordError> {
         Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(None),
         Err(e) => Err(RecordError::file("read", path)(e)),
     }
-}
-
-/// A JSON document; none if the file is not there.
-pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, RecordError> {
-    let text = read_text(path)?;
-    text.map(|text| serde_json::from_str(&text).map_err(|e| RecordError::document(path, e))).transpose()
 }

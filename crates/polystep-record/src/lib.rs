@@ -16,6 +16,7 @@ mod recipe;
 mod recursion;
 mod test_set;
 mod training;
+mod verdict;
 pub mod whole;
 
 pub use audit::{AuditError, audit_proof};
@@ -33,4 +34,5 @@ pub use recipe::Recipe;
 pub use recursion::{RecursiveRecord, Stop};
 pub use test_set::{NoTestSet, TestSet};
 pub use training::{BestValidation, Scores, TrainingEnd, TrainingReport};
+pub use verdict::{Judgeable, StepVerdict};
 pub use whole::{WholeFile, WholeFolder, write_parts, write_whole};

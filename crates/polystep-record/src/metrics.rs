@@ -5,13 +5,18 @@
 //! ([`TrainingReport`](crate::TrainingReport)). An evaluation adds `keys` and `evaluations` and keeps whatever else is there.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 
 use polystep_core::StepKind;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
+use crate::error::RecordError;
+use crate::folder::{RunFolder, read_text};
 use crate::keys::Keys;
-use crate::proportion::{Proportion, six, six_or_null};
+use crate::proportion::{Proportion, fraction, six, six_or_null};
 use crate::recursion::Stop;
+use crate::training::Scores;
 
 /// The document.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -30,7 +35,49 @@ pub struct Metrics {
     pub other: serde_json::Map<String, serde_json::Value>,
 }
 
+impl RunFolder {
+    /// The run's `metrics.json`; none if it is not there. A figure that does not follow from its counts is an error that names
+    /// its key.
+    pub fn read_metrics(&self) -> Result<Option<Metrics>, RecordError> {
+        let path = self.metrics();
+        let parse = |text: String| {
+            let wrong = || wrong_figure(&serde_json::from_str(&text).unwrap_or_default(), String::new());
+            let parsed = serde_json::from_str::<Metrics>(&text).map_err(|e| wrong().unwrap_or_else(|| e.to_string()));
+            match parsed.and_then(|metrics| metrics.check_training().map(|()| metrics)) {
+                Ok(metrics) => Ok(metrics),
+                Err(why) => Err(RecordError::document(&path, why)),
+            }
+        };
+        read_text(&path)?.map(parse).transpose()
+    }
+}
+
+/// The first figure of a document that does not follow from its counts: its key, and why not.
+fn wrong_figure(value: &Value, key: String) -> Option<String> {
+    let inner = |name: &dyn Display, value| {
+        wrong_figure(value, format!("{key}{}{name}", if key.is_empty() { "" } else { "." }))
+    };
+    let figure = match value {
+        Value::Object(map) if map.contains_key("percent") => Proportion::deserialize(value).map(drop),
+        Value::Object(map) if map.contains_key("share") => fraction::deserialize(value).map(drop),
+        Value::Object(map) => return map.iter().find_map(|(name, value)| inner(name, value)),
+        Value::Array(all) => return all.iter().enumerate().find_map(|(i, value)| inner(&i, value)),
+        _ => return None,
+    };
+    figure.err().map(|why| format!("{key}: {why}"))
+}
+
 impl Metrics {
+    /// What training's own test says; nothing if the run was not tested when its training ended.
+    pub fn trained(&self) -> Option<Scores> {
+        Scores::deserialize(self.other.get("test")?).ok()
+    }
+
+    /// Training's numbers are kept as they are, so their figures are not checked by reading them.
+    fn check_training(&self) -> Result<(), String> {
+        self.other.iter().find_map(|(key, value)| wrong_figure(value, key.clone())).map_or(Ok(()), Err)
+    }
+
     /// The evaluation on the space that the model was trained on, and its place; else the first.
     pub fn home(&self) -> Option<(usize, &Evaluation)> {
         let own = |e: &Evaluation| e.config == self.keys.config && e.vars == self.keys.vars;
@@ -294,4 +341,31 @@ pub struct Calibration {
     pub reliability: Vec<ReliabilityBin>,
     /// The precision-recall curve, at most 100 points.
     pub curve: Vec<CurvePoint>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_figure_that_does_not_follow_from_its_counts_is_refused_by_its_key() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = RunFolder::new(folder.path());
+        let read = |text: &str| {
+            std::fs::write(run.metrics(), text).unwrap();
+            run.read_metrics().map_err(|e| e.to_string())
+        };
+        let forged = r#"{"evaluations":[{"config":"a","vars":1,"recursive":{"recursive_exact":
+            {"percent":99.99,"lo":0.0,"hi":65.8,"count":0,"of":2},"recursive_end":null,"stops":[]}}]}"#;
+        let error = read(forged).unwrap_err();
+        assert!(error.contains("metrics.json cannot be understood: evaluations.0.recursive.recursive_exact: percent is 99.99, but 0 of 2 gives 0.000000"), "{error}");
+        let test = |share: f64| {
+            let half = r#"{"right":1,"total":2,"share":0.5,"lo":0.09453120573423074,"hi":0.9054687942657693}"#;
+            let full = half.replace("0.5", &share.to_string());
+            format!(r#"{{"test":{{"full_proof":{full},"stepwise":{half},"by_kind":{{}},"loss":1.0,"too_long":0}}}}"#)
+        };
+        let metrics = read(&test(0.5)).unwrap().unwrap();
+        assert_eq!(metrics.trained().unwrap().full_proof, Proportion::counted(1, 2));
+        assert!(read(&test(0.75)).unwrap_err().contains("test.full_proof: share is 0.75, but 1 of 2"));
+    }
 }

@@ -14,9 +14,9 @@ use crate::columns::{COLUMNS, Column};
 use crate::error::StudyError;
 use crate::metrics::{Metrics, solved};
 use crate::paired::Paired;
-use crate::score::{Outcome, score};
+use crate::score::Outcome;
 use crate::side_by_side::{Cell, cells};
-use polystep_record::{Prediction, RecordError};
+use polystep_record::Prediction;
 
 /// A key that not all configurations agree on.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -83,19 +83,6 @@ impl Solved {
         };
         Ok(Solved { proofs: first.map(entry).collect() })
     }
-}
-
-/// Scores predictions and keeps both: the comparison and the list of failures need the texts.
-pub fn grade(
-    predictions: impl IntoIterator<Item = Result<Prediction, RecordError>>,
-    writing: &Writing,
-) -> Result<Vec<(Prediction, Outcome)>, RecordError> {
-    let one = |p: Result<Prediction, RecordError>| {
-        let p = p?;
-        let outcome = score(&p, writing);
-        Ok((p, outcome))
-    };
-    predictions.into_iter().map(one).collect()
 }
 
 /// A proof that one run solves and the other does not.
@@ -207,6 +194,7 @@ mod tests {
     use polystep_core::{Notation, Setting, StepKind};
 
     use super::*;
+    use crate::score::score;
     use polystep_record::Beam;
 
     #[test]
@@ -243,7 +231,8 @@ mod tests {
             let [proof, input, target] = ["custom:1:test:2021:0", input, target].map(str::to_owned);
             let prediction = Prediction { proof, step: 0, kind: StepKind::Mulstep, input, target, beams };
             let writing = Writing { setting, notation, ..Writing::default() };
-            Solved::of(&grade([Ok(prediction)], &writing).unwrap(), &writing).unwrap()
+            let outcome = score(&prediction, &writing);
+            Solved::of(&[(prediction, outcome)], &writing).unwrap()
         };
         let infix = |setting, input, target| solved(setting, Notation::Infix, input, target);
         let plain = infix(Setting::Plain, "(2*x1)*(x1)+(3)", "(2*x1^2)+(3)");

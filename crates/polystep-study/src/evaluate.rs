@@ -1,78 +1,74 @@
 //! From predictions to an [`Evaluation`]: the one way in for our models and everyone else's.
 
-use polystep_record::{Decoding, JsonLines, Prediction, RecordError, RecursiveRecord, SetFolder};
-
-use serde::de::DeserializeOwned;
-
 use polystep_core::Writing;
+use polystep_record::{Decoding, JsonLines, RecordError, RecursiveRecord, SetFolder, TestSet};
 
 use crate::error::StudyError;
 use crate::metrics::{self, Evaluation};
 use crate::recursive;
-use crate::score::score_all;
+use crate::score::{Outcome, judge, score_judged};
 
-/// A stream of predictions.
-pub type Predictions<'a> = Box<dyn Iterator<Item = Result<Prediction, RecordError>> + 'a>;
-
-/// What there is to be scored on one test set; what is left out is not measured.
+/// What there is on one test set; what is left out is not measured.
 #[derive(Default)]
-pub struct Inputs<'a> {
+pub struct Inputs {
     /// Greedy, teacher-forced: every step of every proof.
-    pub greedy: Option<Predictions<'a>>,
+    pub greedy: Option<Vec<Outcome>>,
     /// Beam search, headline order.
-    pub beam: Option<Predictions<'a>>,
+    pub beam: Option<Vec<Outcome>>,
     /// Beam search, the classic order.
-    pub beam_lp1: Option<Predictions<'a>>,
+    pub beam_lp1: Option<Vec<Outcome>>,
     /// Beam search on validation, for the best threshold.
-    pub valid: Option<Predictions<'a>>,
+    pub valid: Option<Vec<Outcome>>,
     /// Recursive proofs.
-    pub recursive: Option<Box<dyn Iterator<Item = Result<RecursiveRecord, RecordError>> + 'a>>,
+    pub recursive: Option<Vec<RecursiveRecord>>,
 }
 
-impl Inputs<'static> {
-    /// The files of a set's folder, as far as they exist.
-    pub fn open(folder: &SetFolder) -> Result<Inputs<'static>, RecordError> {
-        fn open<T: DeserializeOwned + 'static>(folder: &SetFolder, decoding: Decoding) -> Found<T> {
-            let path = folder.answers(decoding);
-            Ok(if path.exists() { Some(Box::new(JsonLines::open(&path)?)) } else { None })
-        }
+impl Inputs {
+    /// Judges the answers in a set's folder, as far as they exist, and stores the verdicts beside them.
+    pub fn judge(folder: &SetFolder, writing: &Writing) -> Result<Inputs, RecordError> {
+        let scored = |decoding| -> Result<_, RecordError> {
+            let Some(found) = folder.read(decoding, writing)? else { return Ok(None) };
+            let verdicts: Vec<_> = found.predictions.iter().map(|prediction| judge(prediction, writing)).collect();
+            folder.write_verdicts(decoding, writing, &verdicts)?;
+            let judged = found.predictions.iter().zip(&verdicts);
+            Ok(Some(judged.map(|(prediction, verdict)| score_judged(prediction, verdict, writing)).collect()))
+        };
+        let recursive = folder.answers(Decoding::Recursive);
+        let recursive = recursive.exists().then(|| JsonLines::open(&recursive)?.collect());
         Ok(Inputs {
-            greedy: open(folder, Decoding::Greedy)?,
-            beam: open(folder, Decoding::Beam)?,
-            beam_lp1: open(folder, Decoding::BeamLp1)?,
-            valid: open(folder, Decoding::Valid)?,
-            recursive: open(folder, Decoding::Recursive)?,
+            greedy: scored(Decoding::Greedy)?,
+            beam: scored(Decoding::Beam)?,
+            beam_lp1: scored(Decoding::BeamLp1)?,
+            valid: scored(Decoding::Valid)?,
+            recursive: recursive.transpose()?,
         })
     }
 }
-
-type Found<T> = Result<Option<Box<dyn Iterator<Item = Result<T, RecordError>>>>, RecordError>;
 
 /// Measures everything that the inputs allow.
 ///
 /// ```
 /// use polystep_core::Writing;
-/// use polystep_record::Prediction;
+/// use polystep_record::{Prediction, TestSet};
+/// use polystep_study::score::score;
 /// use polystep_study::{Inputs, evaluate};
 /// let line = r#"{"proof":"a","step":0,"kind":"sumstep","input":"(x1)+(2*x1)","target":"3*x1",
 ///                "beams":[{"output":"3*x1","logprob":-0.1}]}"#;
-/// let predictions = vec![serde_json::from_str::<Prediction>(line).unwrap()];
-/// let inputs = Inputs { greedy: Some(Box::new(predictions.into_iter().map(Ok))), ..Inputs::default() };
-/// let evaluation = evaluate("small_coeff", 1, inputs, &Writing::default())?;
+/// let prediction: Prediction = serde_json::from_str(line).unwrap();
+/// let inputs = Inputs { greedy: Some(vec![score(&prediction, &Writing::default())]), ..Inputs::default() };
+/// let evaluation = evaluate(&TestSet::new("small_coeff", 1), &inputs)?;
 /// assert_eq!(evaluation.greedy.unwrap().full_proof.exact.percent, 100.0);
 /// # Ok::<(), polystep_study::StudyError>(())
 /// ```
-pub fn evaluate(config: &str, vars: u32, inputs: Inputs<'_>, writing: &Writing) -> Result<Evaluation, StudyError> {
-    let scored = |stream: Option<Predictions<'_>>| stream.map(|s| score_all(s, writing)).transpose();
-    let greedy = scored(inputs.greedy)?;
-    let (beam, lp1, valid) = (scored(inputs.beam)?, scored(inputs.beam_lp1)?, scored(inputs.valid)?);
+pub fn evaluate(set: &TestSet, inputs: &Inputs) -> Result<Evaluation, StudyError> {
+    let valid = inputs.valid.as_deref();
     Ok(Evaluation {
-        config: config.to_owned(),
-        vars,
-        greedy: greedy.map(|outcomes| metrics::greedy(&outcomes)).transpose()?.flatten(),
-        recursive: inputs.recursive.map(recursive::score).transpose()?.flatten(),
-        beam: beam.and_then(|outcomes| metrics::beam(&outcomes, valid.as_deref())),
+        config: set.config.clone(),
+        vars: set.vars,
+        greedy: inputs.greedy.as_deref().map(metrics::greedy).transpose()?.flatten(),
+        recursive: inputs.recursive.as_deref().and_then(recursive::score),
+        beam: inputs.beam.as_deref().and_then(|outcomes| metrics::beam(outcomes, valid)),
         // Validation was searched in headline order, so its threshold says nothing about the other.
-        beam_lp1: lp1.and_then(|outcomes| metrics::beam(&outcomes, None)),
+        beam_lp1: inputs.beam_lp1.as_deref().and_then(|outcomes| metrics::beam(outcomes, None)),
     })
 }

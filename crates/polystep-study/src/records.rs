@@ -46,17 +46,16 @@ impl Record {
     /// Reads the record in a folder; none if the folder has no metrics.json.
     pub fn read(folder: &Path) -> Result<Option<Record>, StudyError> {
         let folder = RunFolder::new(folder);
-        let path = folder.metrics();
-        let Some(text) = read_text(&path)? else { return Ok(None) };
-        let mut metrics: Metrics = serde_json::from_str(&text)
-            .map_err(|e| RecordError::document(&path, format!("{e}; restore it or remove it")))?;
+        let restore = |error| match error {
+            RecordError::Document { path, why } => {
+                RecordError::document(&path, format!("{why}; restore it or remove it"))
+            }
+            error => error,
+        };
+        let Some(mut metrics) = folder.read_metrics().map_err(restore)? else { return Ok(None) };
         let path = folder.config();
-        let config =
-            read_text(&path)?.ok_or_else(|| RecordError::document(&path, "it is missing beside its metrics.json"))?;
-        let config: toml::Table = toml::from_str(&config).map_err(|e| {
-            let at = e.span().map_or(1, |span| config[..span.start].matches('\n').count() + 1);
-            RecordError::document(&path, format!("line {at}: {}", e.message()))
-        })?;
+        let missing = || RecordError::document(&path, "it is missing beside its metrics.json");
+        let config = folder.read_config()?.ok_or_else(missing)?;
         // Training alone does not write the keys.
         if metrics.keys.config.is_empty() {
             metrics.keys = Keys::of_config(&config).map_err(|why| RecordError::document(&path, why))?.0;

@@ -1,30 +1,20 @@
 //! Adds up recursive proofs: proofs that a model writes alone, its own output being its next input.
 
 use polystep_record::metrics::{Recursive, Stopped};
-use polystep_record::{Proportion, RecordError, RecursiveRecord, Stop};
+use polystep_record::{Proportion, RecursiveRecord, Stop};
 
 /// Scores recursive proofs; nothing if there are none.
-pub fn score(
-    records: impl IntoIterator<Item = Result<RecursiveRecord, RecordError>>,
-) -> Result<Option<Recursive>, RecordError> {
-    let (mut exact, mut end, mut of) = (0, 0, 0);
-    let mut stops = [0u64; Stop::ALL.len()];
-    for record in records {
-        let record = record?;
-        exact += u64::from(record.is_exact());
-        end += u64::from(record.is_right_end());
-        of += 1;
-        for (count, stop) in stops.iter_mut().zip(Stop::ALL) {
-            *count += u64::from(record.stop == stop);
-        }
-    }
-    let share = |count| Proportion::new(count, of);
-    let (Some(recursive_exact), Some(recursive_end)) = (share(exact), share(end)) else {
-        return Ok(None);
+pub fn score(records: &[RecursiveRecord]) -> Option<Recursive> {
+    let share = |holds: &dyn Fn(&RecursiveRecord) -> bool| Proportion::of(records.iter().map(holds));
+    let stopped = |stop| {
+        let proofs = share(&|record| record.stop == stop).filter(|p| p.count > 0)?;
+        Some(Stopped { stop, proofs })
     };
-    let stopped = |(stop, count)| share(count).filter(|p| p.count > 0).map(|proofs| Stopped { stop, proofs });
-    let stops = Stop::ALL.into_iter().zip(stops).filter_map(stopped).collect();
-    Ok(Some(Recursive { recursive_exact, recursive_end, stops }))
+    Some(Recursive {
+        recursive_exact: share(&RecursiveRecord::is_exact)?,
+        recursive_end: share(&RecursiveRecord::is_right_end)?,
+        stops: Stop::ALL.into_iter().filter_map(stopped).collect(),
+    })
 }
 
 #[cfg(test)]
@@ -50,7 +40,7 @@ mod tests {
         assert_eq!([&exact, &detour, &wrong, &broken].map(|r| r.is_exact()), [true, false, false, false]);
         assert_eq!([&exact, &detour, &wrong, &broken].map(|r| r.is_right_end()), [true, true, false, false]);
         assert_eq!(wrong.right_steps(), 1);
-        let all = score([exact, detour, wrong, broken].map(Ok)).unwrap().unwrap();
+        let all = score(&[exact, detour, wrong, broken]).unwrap();
         assert_eq!((all.recursive_exact.percent, all.recursive_end.percent), (25.0, 50.0));
         assert_eq!(
             all.stops.iter().map(|s| (s.stop, s.proofs.count)).collect::<Vec<_>>(),
@@ -64,6 +54,6 @@ mod tests {
         assert!(!long.is_exact() && !long.is_right_end());
         long.states.pop();
         assert!(long.is_exact());
-        assert_eq!(score([]).unwrap(), None);
+        assert_eq!(score(&[]), None);
     }
 }

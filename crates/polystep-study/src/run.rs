@@ -3,7 +3,7 @@
 //! A part that is there but damaged is treated like one that is missing, with its sentence: a report should show what it can.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use polystep_core::Writing;
 use polystep_record::{JsonLines, Keys, LogLine, RecordError, RunFolder};
@@ -48,13 +48,9 @@ impl StoredRun {
             writing: Writing::default(),
             notes: Vec::new(),
         };
-        run.config = run.part(run.folder.config(), "how the model was trained is not known", |text| {
-            toml::from_str(text).map_err(|e| e.message().to_owned())
-        });
+        run.config = run.part(&run.folder.config(), "how the model was trained is not known", run.folder.read_config());
         run.log = run.read_log();
-        run.metrics = run.part(run.folder.metrics(), "it has not been evaluated", |text| {
-            serde_json::from_str(text).map_err(|e| e.to_string())
-        });
+        run.metrics = run.part(&run.folder.metrics(), "it has not been evaluated", run.folder.read_metrics());
         if run.config.is_none() && run.metrics.is_none() && run.log.is_empty() {
             return Err(StudyError::NoRun { path: path.to_path_buf(), why: run.notes.join(" ") });
         }
@@ -67,15 +63,14 @@ impl StoredRun {
         Ok(run)
     }
 
-    fn part<T>(&mut self, path: PathBuf, consequence: &str, read: impl FnOnce(&str) -> Result<T, String>) -> Option<T> {
+    fn part<T>(&mut self, path: &Path, consequence: &str, read: Result<Option<T>, RecordError>) -> Option<T> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let why = match fs::read_to_string(&path) {
-            Ok(text) => match read(&text) {
-                Ok(part) => return Some(part),
-                Err(why) => format!("{name} is damaged ({why})"),
-            },
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => format!("there is no {name}"),
-            Err(e) => format!("{name} cannot be read ({e})"),
+        let why = match read {
+            Ok(Some(part)) => return Some(part),
+            Ok(None) => format!("there is no {name}"),
+            Err(RecordError::File { source, .. }) => format!("{name} cannot be read ({source})"),
+            Err(RecordError::Document { why, .. }) => format!("{name} is damaged ({why})"),
+            Err(error) => format!("{name} is damaged ({error})"),
         };
         self.notes.push(format!("In {}, {why}: {consequence}.", self.name));
         None

@@ -9,7 +9,7 @@ use polystep_core::{Judgement, Setting, StepKind, Verdict, Writing, token};
 use crate::calibration;
 use crate::metrics::ANY;
 use crate::slices::Features;
-use polystep_record::{Prediction, RecordError};
+use polystep_record::{Decoding, Judgeable, Prediction, RecordError, SetFolder, StepVerdict};
 
 /// How sure the model was.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -47,33 +47,58 @@ pub struct Outcome {
     pub features: Features,
 }
 
+/// Judges the answers to one step.
+pub fn judge(prediction: &Prediction, writing: &Writing) -> StepVerdict {
+    let Prediction { proof, step, kind, target, .. } = prediction;
+    let mut judged = prediction.answers().take(ANY).map(|answer| writing.judge_text(*kind, target, &answer.output));
+    let Judgement { verdict, raw_exact } = judged.next().unwrap_or(Judgement::MALFORMED);
+    let mut best = verdict;
+    // An exact answer is right both ways; what stands behind it changes nothing, and is not judged.
+    while !best.exact()
+        && let Some(other) = judged.next()
+    {
+        best = best.min(other.verdict);
+    }
+    let raw_exact = (writing.setting == Setting::Calculator).then_some(raw_exact);
+    StepVerdict { proof: proof.clone(), step: *step, verdict, raw_exact, best }
+}
+
 /// Scores one prediction.
 pub fn score(prediction: &Prediction, writing: &Writing) -> Outcome {
-    let Prediction { kind, input, target, .. } = prediction;
-    let answers: Vec<_> = prediction.answers().take(ANY).collect();
-    let judge = |output: &str| writing.judge_text(*kind, target, output);
-    let Judgement { verdict, raw_exact } = answers.first().map_or(Judgement::MALFORMED, |answer| judge(&answer.output));
-    let mut best = verdict;
-    for answer in answers.iter().skip(1) {
-        // An exact answer is right both ways; what stands behind it changes nothing.
-        if best.exact() {
-            break;
-        }
-        best = best.min(judge(&answer.output).verdict);
-    }
+    score_judged(prediction, &judge(prediction, writing), writing)
+}
+
+/// Scores one prediction whose answers were judged before.
+pub fn score_judged(prediction: &Prediction, judged: &StepVerdict, writing: &Writing) -> Outcome {
+    let Prediction { proof, step, kind, input, target, beams } = prediction;
     Outcome {
-        proof: prediction.proof.clone(),
-        step: prediction.step,
+        proof: proof.clone(),
+        step: *step,
         kind: *kind,
         kind_name: kind_name(*kind, &token::encode(input).unwrap_or_default()),
-        verdict,
-        raw_exact: (writing.setting == Setting::Calculator).then_some(raw_exact),
-        any_exact: best.exact(),
-        any_symbolic: best.symbolic(),
-        beams: prediction.beams.len(),
+        verdict: judged.verdict,
+        raw_exact: judged.raw_exact,
+        any_exact: judged.best.exact(),
+        any_symbolic: judged.best.symbolic(),
+        beams: beams.len(),
         confidence: confidence(prediction),
         features: Features::of(input, &writing.evaluated_text(target), writing.notation),
     }
+}
+
+/// The predictions of a file with their scores; none if there is no such file. Stored verdicts are used where they belong to the
+/// predictions; otherwise the answers are judged.
+pub fn grade(
+    folder: &SetFolder,
+    decoding: Decoding,
+    writing: &Writing,
+) -> Result<Option<Vec<(Prediction, Outcome)>>, RecordError> {
+    let Some(Judgeable { predictions, verdicts }) = folder.read(decoding, writing)? else { return Ok(None) };
+    let outcomes: Vec<Outcome> = match verdicts {
+        Some(verdicts) => predictions.iter().zip(&verdicts).map(|(p, v)| score_judged(p, v, writing)).collect(),
+        None => predictions.iter().map(|prediction| score(prediction, writing)).collect(),
+    };
+    Ok(Some(predictions.into_iter().zip(outcomes).collect()))
 }
 
 fn confidence(prediction: &Prediction) -> Option<Confidence> {
@@ -81,14 +106,6 @@ fn confidence(prediction: &Prediction) -> Option<Confidence> {
     let logprobs = logprobs?;
     let logprob = logprobs.first().copied().unwrap_or(f64::NEG_INFINITY);
     Some(Confidence { margin: calibration::margin(logprobs), logprob })
-}
-
-/// Scores a stream of predictions.
-pub fn score_all(
-    predictions: impl IntoIterator<Item = Result<Prediction, RecordError>>,
-    writing: &Writing,
-) -> Result<Vec<Outcome>, RecordError> {
-    predictions.into_iter().map(|prediction| Ok(score(&prediction?, writing))).collect()
 }
 
 #[cfg(test)]

@@ -4,7 +4,8 @@ mod fixture;
 
 use fixture::Fake;
 use polystep_core::{StepKind, Writing};
-use polystep_record::{Beam, Keys, PaperSetting, Prediction, Proportion};
+use polystep_record::{Beam, Keys, PaperSetting, Prediction, Proportion, TestSet};
+use polystep_study::score::score;
 use polystep_study::{Evaluation, Inputs, Metrics, Provenance, StudyError, evaluate};
 
 fn prediction(
@@ -43,13 +44,9 @@ fn five() -> Vec<Prediction> {
 }
 
 fn scored(list: Vec<Prediction>) -> Result<Evaluation, StudyError> {
-    let stream =
-        |list: Vec<Prediction>| -> Option<Box<dyn Iterator<Item = Result<Prediction, polystep_record::RecordError>>>> {
-            Some(Box::new(list.into_iter().map(Ok)))
-        };
-    let inputs =
-        Inputs { greedy: stream(list.clone()), beam: stream(list.clone()), valid: stream(list), ..Inputs::default() };
-    evaluate("small_coeff", 1, inputs, &Writing::default())
+    let scored = || Some(list.iter().map(|prediction| score(prediction, &Writing::default())).collect());
+    let inputs = Inputs { greedy: scored(), beam: scored(), valid: scored(), ..Inputs::default() };
+    evaluate(&TestSet::new("small_coeff", 1), &inputs)
 }
 
 #[test]

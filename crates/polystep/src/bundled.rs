@@ -78,10 +78,8 @@ pub fn models(folder: &Path) -> Result<Vec<BundledModel>> {
 fn open(folder: PathBuf) -> Result<BundledModel> {
     let (_, config) = TrainingFolder::open(&folder)?;
     let tasks = config.tasks().map_err(bad_input)?;
-    let path = RunFolder::new(&folder).metrics();
-    let damaged = |e: &dyn std::fmt::Display| bad_input(format!("{} cannot be read: {e}", path.display()));
-    let text = std::fs::read_to_string(&path).map_err(|e| damaged(&e))?;
-    let metrics = serde_json::from_str(&text).map_err(|e| damaged(&e))?;
+    let missing = || bad_input(format!("{} has no metrics.json", folder.display()));
+    let metrics = RunFolder::new(&folder).read_metrics()?.ok_or_else(missing)?;
     Ok(BundledModel { folder, tasks, metrics })
 }
 

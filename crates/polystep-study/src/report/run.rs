@@ -9,15 +9,15 @@ use serde::Serialize;
 use super::failures::{Failure, failures, label};
 use super::numbers::{self, ErrorRow, Fact, Figure, Measured, set_name};
 use crate::chart::Chart;
-use crate::compare::{Solved, grade};
+use crate::compare::Solved;
 use crate::metrics::Metrics;
 use crate::number::short;
 use crate::plots::curriculum::Curriculum;
 use crate::plots::run as charts;
 use crate::run::StoredRun;
-use crate::score::Outcome;
+use crate::score::{Outcome, grade};
 use crate::side_by_side::{LayeredTable, Number};
-use polystep_record::{Decoding, JsonLines, Prediction, TestSet};
+use polystep_record::{Decoding, Prediction, TestSet};
 
 /// The predictions of a run on its own space, or on the first set it was tested on, with their outcomes.
 #[derive(Default)]
@@ -46,10 +46,10 @@ impl GradedRun {
             let missing = Some(format!("There are no predictions in {place}, so failures cannot be listed."));
             return GradedRun { missing, ..GradedRun::default() };
         };
-        let (path, writing) = (folder.answers(decoding), run.writing);
-        let file = inside(&path);
-        match JsonLines::open(&path).and_then(|p| grade(p, &writing)) {
-            Ok(predictions) => {
+        let (file, writing) = (inside(&folder.answers(decoding)), run.writing);
+        match grade(&folder, decoding, &writing) {
+            Ok(graded) => {
+                let predictions = graded.unwrap_or_default();
                 let solved = Solved::of(&predictions, &writing).ok().filter(|_| decoding == Decoding::Greedy);
                 GradedRun { predictions, file, missing: None, solved }
             }

@@ -15,7 +15,7 @@ use polystep_record::{Decoding, RecursiveRecord, SetFolder, write_json_lines};
 
 use super::Options;
 use crate::decode_progress::ReportingStepper;
-use crate::failure::{Failure, Result, bad_input};
+use crate::failure::{Result, bad_input};
 use crate::output::note;
 
 /// Steps of the validation set that the best threshold of confidence is chosen on.
@@ -49,12 +49,11 @@ pub fn set(stepper: &mut EngineStepper, task: &Task, own: bool, folder: &SetFold
         let records = recursive_answers(&test, stepper, &mut cache)?.into_iter().map(|r| recursive_record(r, task));
         Ok(write_json_lines(&folder.answers(Decoding::Recursive), records)?)
     })?;
-    let stale = |decoding| match std::fs::remove_file(folder.answers(decoding)) {
-        Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(Failure::from(e)),
-        _ => Ok(()),
-    };
     let Some(width) = options.beam else {
-        return [Decoding::Beam, Decoding::BeamLp1, Decoding::Valid].into_iter().try_for_each(stale);
+        for decoding in [Decoding::Beam, Decoding::BeamLp1, Decoding::Valid] {
+            folder.remove(decoding)?;
+        }
+        return Ok(());
     };
     let search = BeamOptions { beam: usize::from(width) };
     let beam = questions(Purpose::Beam, proofs.saturating_mul(5))?;

@@ -14,6 +14,7 @@ use clap::Args as ClapArgs;
 use polystep_core::{Notation, Setting, Space, Task};
 use polystep_learn::feed::Proofs;
 use polystep_record::{JsonLines, Keys, Prediction, RunFolder, SetFolder, TestSet, write_whole};
+use polystep_study::score::score;
 use polystep_study::{Evaluation, Inputs, Matrix, Metrics, evaluate};
 
 use crate::args::{ThreadArgs, WritingArgs, at_least_one};
@@ -160,18 +161,15 @@ fn check_notation(file: &Path, record: &Prediction, notation: Notation) -> Resul
 
 /// Scores predictions from anywhere: one beam is greedy, more are beam search.
 fn score_file(file: &Path, writing: &WritingArgs) -> Result<Metrics> {
-    let open = || JsonLines::<Prediction>::open(file);
-    let mut widest = 0;
-    for record in open()? {
-        let record = record?;
-        check_notation(file, &record, writing.notation)?;
-        widest = widest.max(record.beams.len());
+    let mut scored = Vec::new();
+    for prediction in JsonLines::open(file)? {
+        let prediction: Prediction = prediction?;
+        check_notation(file, &prediction, writing.notation)?;
+        scored.push(score(&prediction, &writing.writing()));
     }
-    let mut inputs = Inputs { greedy: Some(Box::new(open()?)), ..Inputs::default() };
-    if widest > 1 {
-        inputs.beam = Some(Box::new(open()?));
-    }
-    let evaluation = evaluate(&file.display().to_string(), 0, inputs, &writing.writing())?;
+    let beam = scored.iter().any(|step| step.beams > 1).then(|| scored.clone());
+    let inputs = Inputs { greedy: Some(scored), beam, ..Inputs::default() };
+    let evaluation = evaluate(&TestSet::new(file.display().to_string(), 0), &inputs)?;
     Ok(Metrics { evaluations: vec![evaluation], ..Metrics::default() })
 }
 
@@ -204,7 +202,7 @@ pub fn evaluate_run(run: &Path, options: &Options) -> Result<Metrics> {
             None => RunFolder::new(run).set(&TestSet::new(&task.space.key, task.vars as u32)),
         };
         answers::set(&mut stepper, &task, trained.tasks.contains(&task), &folder, options)?;
-        let evaluation = score(&task, &folder)?;
+        let evaluation = measured_set(&task, &folder)?;
         asked.evaluations.push(evaluation.clone());
         match before {
             Some(_) if look => {
@@ -234,13 +232,12 @@ pub fn evaluate_fresh(
     threads: usize,
 ) -> Result<Metrics> {
     answers::fresh(&mut trained.stepper(Device::Cpu, threads)?, task, (seed, proofs), folder)?;
-    Ok(Metrics { keys: keys_of(trained), evaluations: vec![score(task, folder)?], ..Metrics::default() })
+    Ok(Metrics { keys: keys_of(trained), evaluations: vec![measured_set(task, folder)?], ..Metrics::default() })
 }
 
 /// Scores the answers to a set, as [`answers`] left them in a folder.
-fn score(task: &Task, folder: &SetFolder) -> Result<Evaluation> {
-    let inputs = Inputs::open(folder)?;
-    Ok(evaluate(&task.space.key, task.vars as u32, inputs, &task.writing)?)
+fn measured_set(task: &Task, folder: &SetFolder) -> Result<Evaluation> {
+    Ok(evaluate(&TestSet::new(&task.space.key, task.vars as u32), &Inputs::judge(folder, &task.writing)?)?)
 }
 
 /// `config:vars,…` as tasks like the one that the model was trained on.
@@ -278,12 +275,7 @@ fn keys_of(trained: &TrainedModel) -> Keys {
 }
 
 fn read_metrics(run: &Path) -> Result<Metrics> {
-    let path = RunFolder::new(run).metrics();
-    match std::fs::read_to_string(&path) {
-        Ok(text) => serde_json::from_str(&text).map_err(|e| bad_input(format!("{} is damaged: {e}", path.display()))),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Metrics::default()),
-        Err(e) => Err(e.into()),
-    }
+    Ok(RunFolder::new(run).read_metrics()?.unwrap_or_default())
 }
 
 #[cfg(test)]
