@@ -129,6 +129,10 @@ pub enum Decoding {
 }
 
 impl Decoding {
+    /// Every way.
+    pub const ALL: [Decoding; 5] =
+        [Decoding::Greedy, Decoding::Beam, Decoding::BeamLp1, Decoding::Valid, Decoding::Recursive];
+
     fn name(self) -> &'static str {
         match self {
             Decoding::Greedy => "greedy",

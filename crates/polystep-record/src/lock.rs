@@ -21,6 +21,12 @@ impl FolderLock {
             Err(TryLockError::Error(_)) => Ok(FolderLock(None)),
         }
     }
+
+    /// Takes a folder as soon as no other process has it.
+    pub fn wait(folder: &Path) -> FolderLock {
+        let file = File::open(folder).ok();
+        FolderLock(file.filter(|file| file.lock().is_ok()))
+    }
 }
 
 #[cfg(test)]

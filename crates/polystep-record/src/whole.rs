@@ -100,6 +100,11 @@ impl WholeFolder {
         &self.path
     }
 
+    /// Where it is until it is finished.
+    pub fn place(&self) -> &Path {
+        self.temporary.path()
+    }
+
     /// A new file inside; folders on the way are made.
     pub fn file(&self, name: &str) -> Result<File, RecordError> {
         let path = self.temporary.path().join(name);

@@ -9,7 +9,7 @@ use anyhow::Context;
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use polystep_core::space::{KEYS, Retry, Space, SpaceError, Variables};
-use polystep_core::{Granularity, Notation, Purpose, Setting, Style, TermOrder, Writing};
+use polystep_core::{Granularity, Notation, Purpose, Setting, Style, Task, TermOrder, Writing};
 
 use crate::failure::{Result, bad_input, bad_space};
 use crate::run_config::read;
@@ -87,6 +87,30 @@ impl WritingArgs {
     pub fn writing(&self) -> Writing {
         let WritingArgs { setting, granularity, notation, order, ones } = *self;
         Writing { setting, granularity, notation, style: Style { order: order.0, ones } }
+    }
+}
+
+/// Which proofs are made: of which polynomials, and how they are written.
+#[derive(Args, Clone, Debug)]
+pub struct TaskArgs {
+    #[command(flatten)]
+    space: SpaceArgs,
+    /// How many variables
+    #[arg(long, default_value_t = 1)]
+    vars: usize,
+    #[command(flatten)]
+    writing: WritingArgs,
+}
+
+impl TaskArgs {
+    /// The task that the flags describe.
+    pub fn task(&self) -> Result<Task> {
+        // A configuration with the arithmetic probe means all exercises; the probe has keys of its own beside these.
+        let config = &self.space.config;
+        let exercises =
+            self.writing.setting == Setting::Arithmetic && !config.ends_with(".toml") && Space::of_key(config).is_err();
+        let space = if exercises { Space::exercises(config)? } else { self.space.space()? };
+        Ok(Task { space, vars: self.vars, writing: self.writing.writing() })
     }
 }
 

@@ -1,8 +1,12 @@
-//! The models in the box: compact run folders under `models/`, and which of them fits an expression.
+//! The bundled models: compact run folders under `models/`, and which of them fits an expression.
 //!
-//! `models/` is looked for in `POLYSTEP_MODELS`, then beside the binary and above it, then where the sources were built, so
-//! that a clone works from any folder; a folder of that name which holds none of our models is somebody else's. Only the chosen
-//! model's weights are read.
+//! `models/` is looked for in these places, and nowhere else:
+//! 1. the folder that `POLYSTEP_MODELS` names;
+//! 2. beside the binary;
+//! 3. in the clone whose `target/` holds the binary;
+//! 4. in the clone that the binary was built in.
+//!
+//! A folder of that name which holds none of our models is skipped. Only the weights of the chosen model are read.
 
 use std::path::{Path, PathBuf};
 
@@ -52,9 +56,15 @@ pub fn folder() -> Option<PathBuf> {
         return Some(PathBuf::from(named)).filter(|f| f.is_dir());
     }
     let binary = std::env::current_exe().ok();
-    let above = binary.iter().flat_map(|b| b.ancestors().skip(1)).map(|a| a.join("models"));
     let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models");
-    above.chain(built.canonicalize()).find(|f| holds_models(f))
+    places(binary.as_deref()).into_iter().chain(built.canonicalize()).find(|f| holds_models(f))
+}
+
+/// Where `models/` may be for a binary.
+fn places(binary: Option<&Path>) -> Vec<PathBuf> {
+    let Some(beside) = binary.and_then(Path::parent) else { return Vec::new() };
+    let target = beside.parent().filter(|target| target.file_name().is_some_and(|name| name == "target"));
+    [Some(beside), target.and_then(Path::parent)].into_iter().flatten().map(|f| f.join("models")).collect()
 }
 
 fn holds_models(folder: &Path) -> bool {
@@ -105,8 +115,17 @@ pub fn fitting(
 mod tests {
     use super::*;
 
+    /// Whoever can write to a folder above the binary must not be able to supply its models.
     #[test]
-    fn another_folder_of_that_name_is_not_the_box() {
+    fn models_are_not_looked_for_in_every_folder_above_the_binary() {
+        let places = |binary: &str| places(Some(Path::new(binary)));
+        assert_eq!(places("/usr/local/bin/polystep"), [Path::new("/usr/local/bin/models")]);
+        let clone = ["/home/a/polystep/target/release/models", "/home/a/polystep/models"];
+        assert_eq!(places("/home/a/polystep/target/release/polystep"), clone.map(PathBuf::from));
+    }
+
+    #[test]
+    fn another_folder_of_that_name_is_skipped() {
         let place = tempfile::tempdir().expect("a folder");
         let theirs = place.path().join("bert");
         std::fs::create_dir(&theirs).expect("a folder");

@@ -1,11 +1,12 @@
-//! A model that is watched while it decodes: minutes on a CPU, which must not be silent.
+//! How far decoding is. It takes minutes on a CPU, so it must not be silent, and it must stop when a signal arrives.
 
 use polystep_engine::EngineError;
 use polystep_learn::decode::{Capacity, OpenHypothesis, Stepper, TopTokens};
 
+use crate::interrupt;
 use crate::progress::Progress;
 
-/// A stepper, and how many sources it has answered.
+/// A stepper that reports how many sources it has answered.
 pub struct ReportingStepper<'a> {
     stepper: &'a mut dyn Stepper,
     progress: Progress,
@@ -14,7 +15,7 @@ pub struct ReportingStepper<'a> {
 }
 
 impl<'a> ReportingStepper<'a> {
-    /// Watches `stepper` answer about `total` sources; `what` they are is a plural noun.
+    /// Reports how `stepper` answers about `total` sources; `what` they are is a plural noun.
     pub fn new(stepper: &'a mut dyn Stepper, what: impl Into<String>, total: usize) -> Self {
         ReportingStepper { stepper, progress: Progress::new(what, total as u64), begun: 0 }
     }
@@ -42,6 +43,9 @@ impl Stepper for ReportingStepper<'_> {
         k: usize,
         out: &mut TopTokens,
     ) -> Result<(), EngineError> {
+        if interrupt::check().is_err() {
+            return Err(EngineError::Device { what: "decoding".into(), message: "interrupted".into() });
+        }
         self.stepper.step(position, open, k, out)
     }
 }

@@ -21,6 +21,11 @@ pub enum Device {
 }
 
 impl Device {
+    /// As the flag is typed.
+    pub fn name(self) -> String {
+        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+
     /// `Cpu` or `Cuda`; says why where `auto` takes the CPU.
     pub fn resolve(self) -> Device {
         match self {

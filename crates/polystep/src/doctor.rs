@@ -6,7 +6,7 @@
 use clap::Args as ClapArgs;
 use polystep_engine::cpu::Cpu;
 use polystep_engine::cuda::{Cuda, Info};
-use polystep_engine::optest::{self, Case};
+use polystep_engine::optest;
 use polystep_engine::{EngineError, Executor, Limits, Program, Scalars, StepResult};
 use polystep_learn::config::RunConfig;
 use polystep_learn::feed::{BatchQueue, Counts, Feed, Position};
@@ -16,8 +16,8 @@ use serde::Serialize;
 
 use crate::args::ThreadArgs;
 use crate::failure::Result;
+use crate::say;
 use crate::table::{counted, table};
-use crate::{interrupt, say};
 
 /// Largest ‖a − b‖ / ‖b‖ of an op's output: bf16 has 8 bits, so single roundings are 0.2 to 0.4 %, and sums of them less
 /// than a few.
@@ -77,9 +77,8 @@ pub fn run(args: Args) -> Result<()> {
     doctor.ops(info.is_some())?;
     doctor.trainings(info.is_some())?;
     let wrong = doctor.checks.iter().filter(|c| !c.ok).count();
-    let Doctor { checks, losses, .. } = doctor;
-    let cuda = info.map(|i| i.device);
-    let report = Report { ok: wrong == 0, commit: polystep_learn::COMMIT, cuda, checks, losses };
+    let (ok, commit, cuda) = (wrong == 0, polystep_learn::COMMIT, info.map(|i| i.device));
+    let report = Report { ok, commit, cuda, checks: doctor.checks, losses: doctor.losses };
     if args.json {
         say!("{}", serde_json::to_string(&report)?)?;
     } else {
@@ -109,7 +108,7 @@ impl Doctor {
             say!("{} {}: {}", if ok { "ok   " } else { "WRONG" }, check.name, check.said)?;
         }
         self.checks.push(check);
-        interrupt::check()
+        Ok(())
     }
 
     /// Devices and libraries.
@@ -132,98 +131,74 @@ impl Doctor {
             }
             // No GPU is no fault: training on the CPU works.
             Err(why) => {
-                self.note(
-                    "CUDA",
-                    true,
-                    format!("not here, so the CPU is checked alone, one thread against {threads} ({why})"),
-                    None,
-                )?;
+                let said = format!("not here, so the CPU is checked alone, one thread against {threads} ({why})");
+                self.note("CUDA", true, said, None)?;
                 Ok(None)
             }
         }
     }
 
-    fn cpu(&self, programs: Vec<Program>, limits: Limits) -> Made {
-        Ok(Box::new(Cpu::new(programs, limits, self.threads)?))
+    /// CUDA, or the CPU on so many threads.
+    fn executor(cuda: bool, programs: Vec<Program>, limits: Limits, threads: usize) -> Made {
+        match cuda {
+            true => Ok(Box::new(Cuda::new(programs, limits)?)),
+            false => Ok(Box::new(Cpu::new(programs, limits, threads)?)),
+        }
     }
 
     /// Every op: CUDA against the CPU, or the CPU on one thread against several.
     fn ops(&mut self, cuda: bool) -> Result<()> {
+        let tolerance = if cuda { OP_TOLERANCE } else { 0.0 };
         for case in optest::cases() {
-            let want = optest::run_on(&case, |p, l| self.cpu(p, l));
-            let got = optest::run_on(&case, |p, l| -> Made {
-                if cuda { Ok(Box::new(Cuda::new(p, l)?)) } else { Ok(Box::new(Cpu::new(p, l, 1)?)) }
-            });
-            self.compare(&case, want, got, if cuda { OP_TOLERANCE } else { 0.0 })?;
+            let want = optest::run_on(&case, |p, l| Self::executor(false, p, l, self.threads));
+            let got = optest::run_on(&case, |p, l| Self::executor(cuda, p, l, 1));
+            let (want, got) = match (want, got) {
+                (Ok(want), Ok(got)) => (want, got),
+                (Err(error), _) | (_, Err(error)) => {
+                    self.note(&case.name, false, error.to_string(), None)?;
+                    continue;
+                }
+            };
+            let errors = want.iter().zip(&got).map(|((name, a), (_, b))| (relative(b, a), name.as_str()));
+            let (error, name) = errors.fold((0.0, ""), |worst, next| if next.0 >= worst.0 { next } else { worst });
+            let said = format!("{} outputs, relative error {error:.1e} ({name})", want.len());
+            self.note(&case.name, error <= tolerance, said, Some(error))?;
         }
         Ok(())
     }
 
-    fn compare(
-        &mut self,
-        case: &Case,
-        want: std::result::Result<Vec<(String, Vec<f32>)>, EngineError>,
-        got: std::result::Result<Vec<(String, Vec<f32>)>, EngineError>,
-        tolerance: f64,
-    ) -> Result<()> {
-        let (want, got) = match (want, got) {
-            (Ok(want), Ok(got)) => (want, got),
-            (Err(error), _) | (_, Err(error)) => {
-                return self.note(&case.name, false, error.to_string(), None);
-            }
-        };
-        let mut worst = (0.0, "");
-        for ((name, a), (_, b)) in want.iter().zip(&got) {
-            let error = relative(b, a);
-            if error >= worst.0 {
-                worst = (error, name);
-            }
-        }
-        let (error, name) = worst;
-        let said = format!("{} outputs, relative error {error:.1e} ({name})", want.len());
-        self.note(&case.name, error <= tolerance, said, Some(error))
-    }
-
     /// A short training on both devices, and one of 200 steps twice.
     fn trainings(&mut self, cuda: bool) -> Result<()> {
-        let config = RunConfig::from_toml(TRAINING_CONFIG, &[]).map_err(crate::failure::bad_input)?;
-        let setup = RunSetup::new(config)?;
-        let mut cpu = self.cpu(setup.programs(), setup.limits)?;
-        let (on_cpu, _) = train(cpu.as_mut(), &setup, SHORT)?;
-        let (first, last) = (on_cpu[0].loss, on_cpu[on_cpu.len() - 1].loss);
+        let setup = RunSetup::new(RunConfig::from_toml(TRAINING_CONFIG, &[])?)?;
+        let short = |cuda| -> Result<Vec<f32>> {
+            let mut device = Self::executor(cuda, setup.programs(), setup.limits, self.threads)?;
+            Ok(train(device.as_mut(), &setup, SHORT)?.0.iter().map(|result| result.loss).collect())
+        };
+        let on_cpu = short(false)?;
+        let on_cuda = if cuda { Some(short(true)?) } else { None };
+        let (first, last) = (on_cpu[0], on_cpu[on_cpu.len() - 1]);
         let said = format!("the loss falls from {first:.3} to {last:.3} in {SHORT} steps");
         self.note("training on the CPU", last < first, said, None)?;
-        if cuda {
-            let mut device = Cuda::new(setup.programs(), setup.limits)?;
-            let (on_cuda, _) = train(&mut device, &setup, SHORT)?;
-            let pairs = on_cpu.iter().zip(&on_cuda);
-            let error = pairs.map(|(a, b)| f64::from((a.loss - b.loss).abs() / a.loss.abs())).fold(0.0, f64::max);
+        if let Some(on_cuda) = &on_cuda {
+            let pairs = on_cpu.iter().zip(on_cuda);
+            let error = pairs.map(|(a, b)| f64::from((a - b).abs() / a.abs())).fold(0.0, f64::max);
             let said = format!("losses of {SHORT} steps within {:.2} % of the CPU's", 100.0 * error);
             self.note("training on CUDA", error <= LOSS_TOLERANCE, said, Some(error))?;
-            let lines = on_cpu.iter().zip(&on_cuda).enumerate();
-            self.losses = lines.map(|(i, (a, b))| Losses { step: i + 1, cpu: a.loss, cuda: Some(b.loss) }).collect();
-        } else {
-            let lines = on_cpu.iter().enumerate();
-            self.losses = lines.map(|(i, a)| Losses { step: i + 1, cpu: a.loss, cuda: None }).collect();
         }
+        let losses = |(i, &cpu)| Losses { step: i + 1, cpu, cuda: on_cuda.as_ref().map(|losses| losses[i]) };
+        self.losses = on_cpu.iter().enumerate().map(losses).collect();
         self.twice(&setup, cuda)
     }
 
     fn twice(&mut self, setup: &RunSetup, cuda: bool) -> Result<()> {
         let steps = if cuda { TWICE } else { SHORT };
-        let mut runs = Vec::new();
-        for _ in 0..2 {
-            let mut device: Box<dyn Executor> = match cuda {
-                true => Box::new(Cuda::new(setup.programs(), setup.limits)?),
-                false => self.cpu(setup.programs(), setup.limits)?,
-            };
-            runs.push(train(device.as_mut(), setup, steps)?);
-        }
-        let bits = |(results, params): &(Vec<StepResult>, Vec<f32>)| {
+        let bits = || -> Result<Vec<u32>> {
+            let mut device = Self::executor(cuda, setup.programs(), setup.limits, self.threads)?;
+            let (results, params) = train(device.as_mut(), setup, steps)?;
             let losses = results.iter().flat_map(|r| [r.loss.to_bits(), r.grad_norm.to_bits()]);
-            losses.chain(params.iter().map(|p| p.to_bits())).collect::<Vec<_>>()
+            Ok(losses.chain(params.iter().map(|p| p.to_bits())).collect())
         };
-        let same = bits(&runs[0]) == bits(&runs[1]);
+        let same = bits()? == bits()?;
         let name = if cuda { "CUDA twice" } else { "CPU twice" };
         let said = if same {
             format!("{steps} steps of one seed agree bit for bit, weights included")
@@ -262,7 +237,6 @@ fn train(executor: &mut dyn Executor, setup: &RunSetup, steps: u64) -> Result<(V
         let batch = feed.next()?;
         examples += batch.src.sequences() as u64;
         executor.run(TRAINING, batch, &Scalars { lr, step: step + 1, seed: step })?;
-        interrupt::check()?;
     }
     Ok((executor.results()?, executor.params()?))
 }

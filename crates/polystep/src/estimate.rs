@@ -1,13 +1,14 @@
 //! `polystep estimate`: how large a problem space is, by the paper's collision estimate, with the paper's number beside ours.
 
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 use clap::Args as ClapArgs;
-use polystep_core::collision::{Overlap, SpaceSize, estimate};
+use polystep_core::Space;
+use polystep_core::collision::{SpaceSize, estimate};
 use serde::Serialize;
 
 use crate::args::{SpaceArgs, ThreadArgs, spaces};
-use crate::failure::{Failure, Result};
+use crate::failure::Result;
 use crate::paper::{SizeEstimate, size_estimate};
 use crate::progress::Progress;
 use crate::say;
@@ -64,6 +65,41 @@ struct Line<'a> {
     shared_endpoints: u64,
 }
 
+impl<'a> Line<'a> {
+    fn new(space: &'a Space, vars: usize, seed: u64, size: SpaceSize, paper: Option<SizeEstimate>) -> Line<'a> {
+        let SpaceSize { draws, equations, endpoints } = size;
+        Line {
+            config: &space.key,
+            vars,
+            retry: format!("{:?}", space.retry).to_lowercase(),
+            draws,
+            seed,
+            equations: equations.estimate(),
+            endpoints: endpoints.estimate(),
+            paper_equations: paper.map(|p| p.equations),
+            paper_endpoints: paper.map(|p| p.endpoints),
+            distinct_equations: [equations.first, equations.second],
+            shared_equations: equations.shared,
+            distinct_endpoints: [endpoints.first, endpoints.second],
+            shared_endpoints: endpoints.shared,
+        }
+    }
+
+    /// A row of the table: ours and the paper's, in millions.
+    fn row(&self) -> [String; 6] {
+        let ours = |estimate: Option<f64>| estimate.map_or("> draws²".into(), millions);
+        let paper = |estimate: Option<f64>| estimate.map_or("-".into(), millions);
+        [
+            self.config.into(),
+            self.vars.to_string(),
+            ours(self.equations),
+            paper(self.paper_equations),
+            ours(self.endpoints),
+            paper(self.paper_endpoints),
+        ]
+    }
+}
+
 /// Estimates what the flags ask for.
 pub fn run(args: Args) -> Result<()> {
     args.threads.start()?;
@@ -71,21 +107,14 @@ pub fn run(args: Args) -> Result<()> {
     let mut rows = Vec::new();
     for &vars in &args.vars {
         for space in &spaces {
-            let size = {
-                let progress = Mutex::new(Progress::new("polynomials", 2 * args.draws));
-                let step = |n| {
-                    if let Ok(mut progress) = progress.lock() {
-                        progress.add(n);
-                    }
-                };
-                estimate(space, vars, args.seed, args.draws, &step)?
-            };
-            let paper = size_estimate(&space.key, vars);
-            if args.json {
-                let line = json(&space.key, vars, format!("{:?}", space.retry).to_lowercase(), args.seed, size, paper)?;
-                say!("{line}")?;
-            } else {
-                rows.push(row(&space.key, vars, size, paper));
+            let progress = Mutex::new(Progress::new("polynomials", 2 * args.draws));
+            let step = |n| progress.lock().unwrap_or_else(PoisonError::into_inner).add(n);
+            let size = estimate(space, vars, args.seed, args.draws, &step)?;
+            drop(progress);
+            let line = Line::new(space, vars, args.seed, size, size_estimate(&space.key, vars));
+            match args.json {
+                true => say!("{}", serde_json::to_string(&line)?)?,
+                false => rows.push(line.row()),
             }
         }
     }
@@ -95,20 +124,6 @@ pub fn run(args: Args) -> Result<()> {
         say!("{}", table(1, header, rows))?;
     }
     Ok(())
-}
-
-/// A row of the table: ours and the paper's, in millions.
-pub fn row(key: &str, vars: usize, size: SpaceSize, paper: Option<SizeEstimate>) -> [String; 6] {
-    let ours = |overlap: Overlap| overlap.estimate().map_or("> draws²".into(), millions);
-    let theirs = |pick: fn(SizeEstimate) -> f64| paper.map_or("-".into(), |p| millions(pick(p)));
-    [
-        key.into(),
-        vars.to_string(),
-        ours(size.equations),
-        theirs(|p| p.equations),
-        ours(size.endpoints),
-        theirs(|p| p.endpoints),
-    ]
 }
 
 /// Three significant digits, in millions, as the paper prints them.
@@ -122,30 +137,4 @@ fn millions(x: f64) -> String {
         2
     };
     format!("{m:.digits$}")
-}
-
-fn json(
-    config: &str,
-    vars: usize,
-    retry: String,
-    seed: u64,
-    size: SpaceSize,
-    paper: Option<SizeEstimate>,
-) -> Result<String> {
-    let line = Line {
-        config,
-        vars,
-        retry,
-        draws: size.draws,
-        seed,
-        equations: size.equations.estimate(),
-        endpoints: size.endpoints.estimate(),
-        paper_equations: paper.map(|p| p.equations),
-        paper_endpoints: paper.map(|p| p.endpoints),
-        distinct_equations: [size.equations.first, size.equations.second],
-        shared_equations: size.equations.shared,
-        distinct_endpoints: [size.endpoints.first, size.endpoints.second],
-        shared_endpoints: size.endpoints.shared,
-    };
-    serde_json::to_string(&line).map_err(|e| Failure::Runtime(e.into()))
 }

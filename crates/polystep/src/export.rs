@@ -15,9 +15,10 @@ use polystep_study::side_by_side::cells;
 use polystep_study::{Metrics, StoredRun};
 
 use crate::failure::{Result, bad_input};
-use crate::say;
+use crate::output::OutputFolder;
 use crate::table::counted;
 use crate::trained_model::TrainedModel;
+use crate::{interrupt, say};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -38,7 +39,7 @@ pub struct Args {
     /// The folder of a finished run
     #[arg(value_name = "RUN")]
     run: PathBuf,
-    /// The folder to write
+    /// The folder to write; it must be new or empty
     #[arg(long, value_name = "FOLDER")]
     out: PathBuf,
     /// A run folder of half the size instead, as in models/: bf16 weights, config.toml, metrics.json and a card
@@ -46,37 +47,44 @@ pub struct Args {
     compact: bool,
 }
 
-/// Exports.
+/// Exports. The folder appears when it is whole; one that holds anything already is refused.
 pub fn run(args: Args) -> Result<()> {
-    let trained = TrainedModel::open(&args.run)?;
-    if args.out.join("config.json").exists() || RunFolder::new(&args.out).is_begun() {
-        return Err(bad_input(format!("{} holds a model already: choose another --out", args.out.display())));
+    interrupt::listen()?;
+    let Args { run, out, compact } = args;
+    let trained = TrainedModel::open(&run)?;
+    let metrics = if compact { Some(measured_numbers(&run)?) } else { None };
+    if let Some(parent) = out.parent() {
+        std::fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;
     }
-    let card = card(&trained, &args.run, if args.compact { "" } else { HEAD });
-    let TrainedModel { model, layout, params, .. } = &trained;
-    if args.compact {
-        return compact(&args, &trained, &card);
-    }
-    write_folder(&args.out, model, layout, params, trained.home().writing.notation, &card)?;
-    say!("{}: loads with AutoModelForSeq2SeqLM.from_pretrained", args.out.display())
+    let folder = OutputFolder::create(&out)?;
+    let card = card(&trained, &run, if compact { "" } else { HEAD });
+    let TrainedModel { config, model, layout, params, .. } = &trained;
+    let out = out.display();
+    let Some(metrics) = metrics else {
+        write_folder(folder.place(), model, layout, params, trained.home().writing.notation, &card)?;
+        interrupt::check()?;
+        folder.finish()?;
+        return say!("{out}: loads with AutoModelForSeq2SeqLM.from_pretrained");
+    };
+    let inside = RunFolder::new(folder.place());
+    save_weights(&inside.model(), layout, params, WeightType::Bf16)?;
+    write_whole(&inside.metrics(), metrics)?;
+    write_whole(&inside.path().join("README.md"), card)?;
+    write_whole(&inside.config(), config.to_toml())?;
+    interrupt::check()?;
+    folder.finish()?;
+    say!("{out}: proves with polystep prove EXPR --model {out}")
 }
 
-/// What `prove` and `eval` need of a run, and its card. config.toml comes last: with it the folder holds a run.
-fn compact(args: &Args, trained: &TrainedModel, card: &str) -> Result<()> {
-    let Args { run, out, .. } = args;
+/// The run's metrics.json in one line.
+fn measured_numbers(run: &Path) -> Result<String> {
     let metrics = RunFolder::new(run).metrics();
     if !metrics.is_file() {
         return Err(bad_input(format!("{} has no metrics.json: polystep eval it first", run.display())));
     }
     let damaged = |e| bad_input(format!("{} is damaged: {e}", metrics.display()));
     let document: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&metrics)?).map_err(damaged)?;
-    std::fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
-    let to = RunFolder::new(out);
-    save_weights(&to.model(), &trained.layout, &trained.params, WeightType::Bf16)?;
-    write_whole(&to.metrics(), format!("{document}\n"))?;
-    write_whole(&out.join("README.md"), card)?;
-    polystep_learn::train::TrainingFolder::create(out, &trained.config)?;
-    say!("{}: proves with polystep prove EXPR --model {}", out.display(), out.display())
+    Ok(format!("{document}\n"))
 }
 
 /// The model card: what it is, how it was made, what was measured, how to call it.

@@ -6,6 +6,7 @@
 //! Messages may quote files and arguments. Control characters in them are shown escaped, so that no file can drive a
 //! terminal, and only a window of a long line is shown.
 
+use std::ffi::OsString;
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::ops::Range;
@@ -105,10 +106,9 @@ fn sentence(error: &anyhow::Error) -> String {
     told
 }
 
-/// Whether standard error shows colours. `NO_COLOR` asks for none, and a dumb terminal has none.
-fn colours() -> bool {
-    let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-    io::stderr().is_terminal() && !dumb && std::env::var_os("NO_COLOR").is_none_or(|wish| wish.is_empty())
+/// Whether a terminal shows colours. `NO_COLOR` asks for none, and a dumb terminal has none.
+fn has_colours(variable: impl Fn(&str) -> Option<OsString>) -> bool {
+    variable("TERM").is_none_or(|term| term != "dumb") && variable("NO_COLOR").is_none_or(|wish| wish.is_empty())
 }
 
 fn render(diagnostic: &dyn Diagnostic) -> String {
@@ -116,7 +116,8 @@ fn render(diagnostic: &dyn Diagnostic) -> String {
     if diagnostic.labels().is_none_or(|mut labels| labels.next().is_none()) {
         return text;
     }
-    let theme = if colours() { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
+    let colours = io::stderr().is_terminal() && has_colours(|name| std::env::var_os(name));
+    let theme = if colours { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
     let mut drawn = String::new();
     let handler = GraphicalReportHandler::new_themed(theme).with_links(false).with_width(120);
     if handler.render_report(&mut drawn, diagnostic).is_ok() {
@@ -209,6 +210,15 @@ mod tests {
         let error =
             anyhow::Error::from(full()).context(format!("cannot write a.bin: {}", full())).context("the run stops");
         assert_eq!(sentence(&error), format!("the run stops: cannot write a.bin: {}", full()));
+    }
+
+    #[test]
+    fn a_dumb_terminal_gets_no_colours() {
+        let with = |set: &'static [(&str, &str)]| {
+            has_colours(|name| set.iter().find(|(n, _)| *n == name).map(|(_, value)| value.into()))
+        };
+        assert!(with(&[]) && with(&[("TERM", "xterm"), ("NO_COLOR", "")]));
+        assert!(!with(&[("TERM", "dumb")]) && !with(&[("NO_COLOR", "1")]));
     }
 
     #[test]

@@ -49,57 +49,65 @@ pub struct Cli {
     command: Command,
 }
 
-#[derive(Subcommand, Debug)]
-enum Command {
+/// The subcommands: each is a module with its flags, `Args`, and what they start, `run`.
+macro_rules! commands {
+    ($($(#[$help:meta])* $name:ident $module:ident;)+) => {
+        #[derive(Subcommand, Debug)]
+        enum Command {
+            $($(#[$help])* $name($module::Args),)+
+        }
+
+        impl Command {
+            fn run(self) -> failure::Result<()> {
+                match self {
+                    $(Command::$name(args) => $module::run(args),)+
+                }
+            }
+        }
+    };
+}
+
+commands! {
     /// See all that polystep does, in under five minutes
-    Quickstart(quickstart::Args),
+    Quickstart quickstart;
     /// Sample polynomials and write their proofs, as JSONL or Parquet
-    Generate(generate::Args),
+    Generate generate;
     /// Simplify a polynomial step by step
-    Prove(prove::Args),
+    Prove prove;
     /// Check proofs, step examples or predictions: counts by verdict, the first failures explained
-    Check(check::Args),
+    Check check;
     /// Estimate how large a problem space is, with the paper's number beside ours
-    Estimate(estimate::Args),
+    Estimate estimate;
     /// Train a Transformer on proofs made on the fly
-    Train(train::Args),
+    Train train;
     /// Train the combinations of a grid one after the other, and rank them on the validation set
-    Sweep(sweep::Args),
+    Sweep sweep;
     /// Decode the fixed test sets with a trained model and report every number of the paper
-    Eval(eval::Args),
+    Eval eval;
     /// One page about one run or several: curves, the paper's table, errors, calibration, failures
-    Report(report::Args),
+    Report report;
     /// Make the paper's tables anew, the paper's numbers beside ours
-    Reproduce(reproduce::Args),
+    Reproduce reproduce;
     /// Write a trained model as a Hugging Face folder
-    Export(export::Args),
+    Export export;
     /// See which devices and libraries there are, and whether they compute rightly
-    Doctor(doctor::Args),
+    Doctor doctor;
     /// Measure how fast the library is here
-    Bench(bench::Args),
+    Bench bench;
     /// Print the completion script of a shell
-    Completions(completions::Args),
+    Completions completions;
+}
+
+/// Reads the arguments. A message about wrong ones repeats them, so it is made of arguments that are safe to print.
+fn parse() -> Cli {
+    Cli::try_parse().unwrap_or_else(|error| {
+        let arguments = std::env::args_os().map(|a| printable::printable(&a.to_string_lossy()).into_owned());
+        Cli::try_parse_from(arguments).err().unwrap_or(error).exit()
+    })
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
-    let result = match cli.command {
-        Command::Quickstart(args) => quickstart::run(args),
-        Command::Generate(args) => generate::run(args),
-        Command::Prove(args) => prove::run(args),
-        Command::Check(args) => check::run(args),
-        Command::Estimate(args) => estimate::run(args),
-        Command::Train(args) => train::run(args),
-        Command::Sweep(args) => sweep::run(args),
-        Command::Eval(args) => eval::run(args),
-        Command::Report(args) => report::run(args),
-        Command::Reproduce(args) => reproduce::run(args),
-        Command::Export(args) => export::run(args),
-        Command::Doctor(args) => doctor::run(args),
-        Command::Bench(args) => bench::run(args),
-        Command::Completions(args) => completions::run(args),
-    };
-    match result {
+    match parse().command.run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use polystep_record::{WholeFile, WholeFolder};
 
 use crate::failure::{Result, bad_input};
+use crate::printable::printable;
 
 /// Standard output, for people.
 pub const STDOUT: &str = "to standard output";
@@ -87,6 +88,11 @@ impl OutputFolder {
         self.0.path().display()
     }
 
+    /// Where it is until then.
+    pub fn place(&self) -> &Path {
+        self.0.place()
+    }
+
     /// A new file inside, folders on the way included.
     pub fn file(&self, name: &str) -> Result<File> {
         Ok(self.0.file(name)?)
@@ -113,7 +119,7 @@ fn check_name(path: &Path) -> Result<()> {
 
 /// Writes one line to standard error; a closed one must not end the work.
 pub fn note(line: impl Display) {
-    let _ = writeln!(io::stderr(), "{line}");
+    let _ = writeln!(io::stderr(), "{}", printable(&line.to_string()));
 }
 
 /// Writes one line to standard output; a closed pipe is the caller's to pass on.

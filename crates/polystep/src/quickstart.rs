@@ -1,6 +1,7 @@
-//! `polystep quickstart`: the whole pipeline in under five minutes on two cores, with real output: a sampled polynomial and
-//! its proof, the check of a right and of a wrong one, a small model trained on this CPU, its evaluation and its report, and a model from the box beside the
-//! paper. Each part names the command that does it alone. Training has a fixed time: a slower machine learns less, and says how much.
+//! `polystep quickstart`: the whole pipeline in under five minutes on two cores, with real output. It shows a sampled
+//! polynomial and its proof, the check of a right proof and of a wrong one, a small model trained on this CPU with its
+//! evaluation and its report, and a bundled model beside the paper's numbers. Each part names the command that does it alone.
+//! Training has a fixed time: on a slower machine the model learns less, and its numbers say so.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -28,8 +29,8 @@ const CONFIG: &str = "medium_coeff";
 const VARS: usize = 1;
 /// Proofs that are generated and checked.
 const PROOFS: u64 = 10_000;
-/// The space that the boxed model is tested on.
-const BOXED: &str = "large_coeff";
+/// The space that the bundled model is tested on.
+const BUNDLED: &str = "large_coeff";
 /// Proofs that a model is tested on.
 const TESTED: usize = 200;
 
@@ -81,12 +82,13 @@ pub fn run(args: Args) -> Result<()> {
     let mut sampler = Sampler::new(&task, args.seed, Purpose::Train)?;
 
     say!("1. Sample a polynomial and prove it, step by step (polystep generate, polystep prove)\n")?;
-    let shown = telling(&mut sampler);
+    let shown = with_every_kind(&mut sampler);
     say!("{}", prove::for_people(&sampler.proof(shown), &task.writing))?;
 
     say!("2. Check {PROOFS} proofs; then one with a wrong number in it (polystep check)\n")?;
     let mut steps = 0;
     for index in 0..PROOFS {
+        interrupt::check()?;
         let findings = inspect::proof(&ProofRecord::of(&mut sampler, index));
         let wrong = findings.steps.iter().find(|f| f.verdict != Verdict::Exact);
         if let Some(sentence) = wrong.map(|f| f.sentence.clone()).or(findings.broken) {
@@ -95,7 +97,7 @@ pub fn run(args: Args) -> Result<()> {
         steps += findings.steps.len();
     }
     say!("{PROOFS} proofs, {steps} steps: every step keeps the value and is the one that was expected")?;
-    say!("{}\n", spoiled(&mut sampler, shown))?;
+    say!("{}\n", with_a_wrong_number(&mut sampler, shown))?;
 
     let threads = args.threads.count();
     say!(
@@ -107,26 +109,27 @@ pub fn run(args: Args) -> Result<()> {
     say!("\n4. Test it on {TESTED} proofs that it has never met (polystep eval)\n")?;
     let options = Options { on: Vec::new(), device: Device::Cpu, beam: Some(5), proofs: Some(TESTED), threads };
     let metrics = eval::evaluate_run(out, &options)?;
+    interrupt::check()?;
     let page = RunFolder::new(out).report();
     report::write(&[polystep_study::StoredRun::open(out)?], &page)?;
     for evaluation in &metrics.evaluations {
         eval::print(&metrics, evaluation, eval::is_measured)?;
     }
     say!("(sums of single factors: the paper has no row for this sub-task of its curricula)")?;
-    test_boxed(out, &args, threads)?;
+    test_bundled(out, &args, threads)?;
     say!("\n{:.0} s in all. The report: {}", began.elapsed().as_secs_f64(), page.display())
 }
 
 /// A model that was trained before, on proofs drawn now, beside the paper's row.
-fn test_boxed(out: &Path, args: &Args, threads: usize) -> Result<()> {
-    say!("\n5. A model from the box, on {TESTED} proofs drawn now (polystep prove, polystep eval)\n")?;
+fn test_bundled(out: &Path, args: &Args, threads: usize) -> Result<()> {
+    say!("\n5. A bundled model, on {TESTED} proofs drawn now (polystep prove, polystep eval)\n")?;
     let Some(folder) = bundled::folder() else {
         return say!("there is no folder models/ with trained models: clone the repository to have them");
     };
-    let plain = Task::new(Space::named(BOXED)?, 1);
+    let plain = Task::new(Space::named(BUNDLED)?, 1);
     let learned = bundled::models(&folder)?.into_iter().filter(|m| m.tasks.contains(&plain));
     let Some(model) = learned.max_by(|a, b| a.accuracy(&plain).total_cmp(&b.accuracy(&plain))) else {
-        return say!("no model in {} has learned {BOXED} in coarse infix steps", folder.display());
+        return say!("no model in {} has learned {BUNDLED} in coarse infix steps", folder.display());
     };
     let trained = TrainedModel::open(&model.folder)?;
     let place = SetFolder::new(out.join("boxed"));
@@ -137,17 +140,52 @@ fn test_boxed(out: &Path, args: &Args, threads: usize) -> Result<()> {
     say!("Its own words: polystep prove '(3*x^2+5*x)*(2*x)+(4*x+7)*(x+9)'")
 }
 
-/// The folder, without an earlier quickstart; any other run in it is refused.
+/// The folder, without an earlier quickstart. Another run in it is refused, and so is a file that no quickstart makes.
 fn emptied(out: &Path) -> Result<&Path> {
     let marker = RunFolder::new(out).config();
-    if marker.exists() {
-        let text = std::fs::read_to_string(&marker).with_context(|| format!("cannot read {}", marker.display()))?;
-        if !is_quickstart(&text) {
-            return Err(bad_input(format!("{} holds another run: choose another --out", out.display())));
-        }
-        std::fs::remove_dir_all(out).with_context(|| format!("cannot replace {}", out.display()))?;
+    if !marker.exists() {
+        return Ok(out);
     }
+    let text = std::fs::read_to_string(&marker).with_context(|| format!("cannot read {}", marker.display()))?;
+    let refused = |why: String| Err(bad_input(format!("{} {why}: choose another --out", out.display())));
+    if !is_quickstart(&text) {
+        return refused("holds another run".into());
+    }
+    if let Some(file) = foreign_file(out, Path::new(""))? {
+        return refused(format!("holds a file that no quickstart makes, {}", file.display()));
+    }
+    std::fs::remove_dir_all(out).with_context(|| format!("cannot replace {}", out.display()))?;
     Ok(out)
+}
+
+/// The first file below `folder` of `out` that a quickstart does not make.
+fn foreign_file(out: &Path, folder: &Path) -> Result<Option<PathBuf>> {
+    for entry in std::fs::read_dir(out.join(folder))? {
+        let entry = entry?;
+        let path = folder.join(entry.file_name());
+        let foreign = match entry.file_type()?.is_dir() {
+            true => foreign_file(out, &path)?,
+            false => Some(path).filter(|path| !is_made_by_quickstart(path)),
+        };
+        if foreign.is_some() {
+            return Ok(foreign);
+        }
+    }
+    Ok(None)
+}
+
+/// Whether a quickstart leaves a file of this name, relative to its folder.
+fn is_made_by_quickstart(path: &Path) -> bool {
+    let names: Vec<&str> = path.iter().filter_map(|name| name.to_str()).collect();
+    match names[..] {
+        [name] => {
+            let stem = name.split('.').next().unwrap_or_default();
+            ["config", "metrics", "model", "report", "events"].contains(&stem)
+        }
+        ["checkpoints", name] => name.starts_with("step-") || name.starts_with("best"),
+        ["predictions", _, name] | ["boxed", name] => name.ends_with(".jsonl"),
+        _ => false,
+    }
 }
 
 /// Whether a run's TOML is what a quickstart of any seed and length leaves behind.
@@ -178,17 +216,17 @@ fn train(out: &Path, args: &Args, threads: usize) -> Result<()> {
 }
 
 /// The first proof that has a step of every kind.
-fn telling(sampler: &mut Sampler) -> u64 {
+fn with_every_kind(sampler: &mut Sampler) -> u64 {
     let kinds = [StepKind::Facstep, StepKind::Mulstep, StepKind::Sumstep];
-    let mut tells = |&index: &u64| {
+    let mut has_all = |&index: &u64| {
         let proof = sampler.proof(index);
         kinds.iter().all(|&kind| proof.steps.iter().any(|step| step.kind == kind))
     };
-    (0..PROOFS).find(|index| tells(index)).unwrap_or(0)
+    (0..PROOFS).find(|index| has_all(index)).unwrap_or(0)
 }
 
 /// What the checker says when the last step of a proof comes to a wrong number.
-fn spoiled(sampler: &mut Sampler, index: u64) -> String {
+fn with_a_wrong_number(sampler: &mut Sampler, index: u64) -> String {
     let mut record = ProofRecord::of(sampler, index);
     let Some(last) = record.steps.last_mut() else {
         return String::new();

@@ -7,7 +7,7 @@ use polystep_record::RunFolder;
 use polystep_study::{StoredRun, report};
 
 use crate::failure::Result;
-use crate::{output, say};
+use crate::{interrupt, output, say};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -36,10 +36,12 @@ pub fn run(args: Args) -> Result<()> {
         (None, [run]) => RunFolder::new(run).report(),
         (None, _) => RunFolder::new("").report(),
     };
+    interrupt::listen()?;
     let runs = args.runs.iter().map(|run| StoredRun::open(run)).collect::<std::result::Result<Vec<_>, _>>()?;
     for note in runs.iter().flat_map(|run| &run.notes) {
         output::note(format_args!("note: {note}"));
     }
+    interrupt::check()?;
     let files = report::write(&runs, &out)?;
     for file in files {
         say!("{}", file.display())?;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use clap::{Args as ClapArgs, ValueEnum};
+use clap::Args as ClapArgs;
 use polystep_engine::EngineError;
 use polystep_learn::LearnError;
 use polystep_learn::log::{Event, Observer};
@@ -105,7 +105,7 @@ pub fn run(args: Args) -> Result<()> {
     } else {
         print(&sweep, &out, &rows)?;
         if ended < trials.len() {
-            say!("{ended} of {} trials have ended; go on with: {}", trials.len(), args.again(&out))?;
+            say!("{ended} of {} trials have ended; go on with: {}", trials.len(), args.to_go_on(&out))?;
         }
     }
     if matches!(cut, Some(Cut::Interrupted)) { Err(Failure::Interrupted) } else { Ok(()) }
@@ -113,13 +113,13 @@ pub fn run(args: Args) -> Result<()> {
 
 impl Args {
     /// The command that goes on.
-    fn again(&self, out: &Path) -> String {
+    fn to_go_on(&self, out: &Path) -> String {
         let mut command = format!("polystep sweep {} --out {}", self.file.display(), out.display());
         if let Some(runs) = self.runs {
             command += &format!(" --runs {runs}");
         }
-        if let Some(device) = self.device.to_possible_value().filter(|_| self.device != Device::Auto) {
-            command += &format!(" --device {}", device.get_name());
+        if self.device != Device::Auto {
+            command += &format!(" --device {}", self.device.name());
         }
         command
     }

@@ -1,23 +1,15 @@
 //! How a run looks: one live line on a terminal, plain lines in a log.
 
-use std::io::{self, IsTerminal, Write};
-use std::time::{Duration, Instant};
-
-use indicatif::{ProgressBar, ProgressStyle};
-use polystep_learn::log::Progress;
-use polystep_learn::log::{Event, Observer};
+use polystep_learn::log::{Event, Observer, Progress};
 use polystep_record::{CurriculumLine, TaskLine, ValidLine};
 
 use crate::device::peak;
-
-/// How often a log gets a line.
-const LOG_EVERY: Duration = Duration::from_secs(10);
+use crate::progress::LiveLine;
 
 /// Draws on standard error.
 pub struct Display {
-    bar: Option<ProgressBar>,
+    line: LiveLine,
     peak: Option<f64>,
-    said: Option<Instant>,
     /// How the tasks of a curriculum stood, last time.
     tasks: Option<String>,
 }
@@ -25,35 +17,12 @@ pub struct Display {
 impl Display {
     /// A bar on a terminal, else lines.
     pub fn new() -> Self {
-        let bar = io::stderr().is_terminal().then(|| {
-            let style = ProgressStyle::with_template("{bar:24} {percent:>3} %  {msg}");
-            ProgressBar::new(1000).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
-        });
-        Display { bar, peak: None, said: None, tasks: None }
+        Display { line: LiveLine::new("{bar:24} {percent:>3} %  {msg}", 1000, true), peak: None, tasks: None }
     }
 
     /// A line above the bar, or of the log.
     pub fn say(&self, line: &str) {
-        match &self.bar {
-            Some(bar) => bar.println(line),
-            // A closed standard error must not end the run.
-            None => drop(writeln!(io::stderr(), "{line}")),
-        }
-    }
-
-    fn progress(&mut self, p: &Progress) {
-        let line = describe(p, self.peak);
-        match &self.bar {
-            Some(bar) => {
-                bar.set_position((1000.0 * p.done.min(1.0)) as u64);
-                bar.set_message(line);
-            }
-            None if self.said.is_none_or(|t| t.elapsed() >= LOG_EVERY) => {
-                self.said = Some(Instant::now());
-                self.say(&line);
-            }
-            None => {}
-        }
+        self.line.say(line);
     }
 }
 
@@ -65,7 +34,10 @@ impl Observer for Display {
                 let from = if *step > 0 { format!(", continuing after step {step}") } else { String::new() };
                 self.say(&format!("{:.2}M parameters on {device}{from}", *parameters as f64 / 1e6));
             }
-            Event::Progress(p) => self.progress(p),
+            Event::Progress(p) => {
+                let (done, text) = ((1000.0 * p.done.min(1.0)) as u64, || describe(p, self.peak));
+                self.line.update(done, text, text);
+            }
             Event::Valid(v) => {
                 self.say(&validation(v));
                 if let Some(tasks) = &self.tasks {
@@ -75,14 +47,6 @@ impl Observer for Display {
             Event::Curriculum(line) => self.tasks = Some(tasks(line)),
             Event::Saved { step, path } => self.say(&format!("step {step}: saved {}", path.display())),
             Event::Train(_) | Event::Finished(_) => {}
-        }
-    }
-}
-
-impl Drop for Display {
-    fn drop(&mut self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
         }
     }
 }
@@ -124,7 +88,7 @@ fn describe(p: &Progress, peak: Option<f64>) -> String {
 fn tasks(line: &CurriculumLine) -> String {
     let task = |t: &TaskLine| format!("{} {:.0} % right ({:.1} %)", t.task, 100.0 * t.accuracy, 100.0 * t.share);
     let all: Vec<String> = line.tasks.iter().map(task).collect();
-    format!("  tasks at step {}, in brackets their next shares: {}", line.step, all.join(", "))
+    format!("  tasks at step {} (in brackets: how much of the next examples each gets): {}", line.step, all.join(", "))
 }
 
 /// 1234567 as `1.23M`.

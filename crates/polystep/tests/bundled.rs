@@ -1,4 +1,4 @@
-//! The models in the box: `polystep prove` picks the one that fits. The models here know nothing; which one is asked, and what is
+//! The bundled models: `polystep prove` picks the one that fits. The models here know nothing; which one is asked, and what is
 //! said where none fits, is what is tested. One that knows something is in models/.
 
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 const TINY: &str = "[model]\nd = 64\nlayers = 1\nheads = 4\nffn = 64\nmax_positions = 128\n\
                     [train]\nbatch = 4\nlr = 1e-3\nsteps = 2\nvalid_proofs = 2\n";
 
-/// `prove` and friends with a box of one's own.
+/// `prove` and friends with bundled models of one's own.
 fn polystep(folder: &Path, args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_polystep"));
     command.current_dir(folder).env("POLYSTEP_MODELS", folder.join("models")).args(args).output().unwrap()
@@ -21,7 +21,7 @@ fn ok(folder: &Path, args: &[&str]) -> (String, String) {
     (stdout, stderr)
 }
 
-/// A model of a space in the box, trained for two steps.
+/// A model of a space among the bundled ones, trained for two steps.
 fn put(folder: &Path, name: &str, data: &str) {
     std::fs::write(folder.join("tiny.toml"), format!("[data]\n{data}\n{TINY}")).unwrap();
     let run = format!("runs/{name}");
@@ -50,7 +50,8 @@ fn the_model_whose_space_the_expression_belongs_to_is_asked() {
     assert!(both.starts_with("a model trained on large_coeff"), "{both}");
     let measured = folder.join("models/a-small/metrics.json");
     let mut metrics: serde_json::Value = serde_json::from_slice(&std::fs::read(&measured).unwrap()).unwrap();
-    metrics["evaluations"][0]["greedy"]["full_proof"]["exact"]["percent"] = 50.0.into();
+    let half = serde_json::to_value(polystep_record::Proportion::new(1, 2)).unwrap();
+    metrics["evaluations"][0]["greedy"]["full_proof"]["exact"] = half;
     std::fs::write(&measured, metrics.to_string()).unwrap();
     let (small, _) = asked(&["(x+1)*(2)+(3)*(x)"]);
     assert!(small.starts_with("a model trained on small_coeff, 1 variable, plain"), "{small}");
@@ -92,7 +93,7 @@ fn the_model_whose_space_the_expression_belongs_to_is_asked() {
 
 /// What the repository carries, on the paper's own kind of expression.
 #[test]
-fn the_models_in_the_box_prove() {
+fn the_bundled_models_prove() {
     let models = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models");
     let folders: Vec<PathBuf> = std::fs::read_dir(&models)
         .unwrap()

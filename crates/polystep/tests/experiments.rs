@@ -40,7 +40,7 @@ impl Sandbox {
     }
 
     fn metrics(&self, run: &str) -> Value {
-        serde_json::from_slice(&std::fs::read(self.path(run).join("metrics.json")).unwrap()).unwrap()
+        self.json(&format!("{run}/metrics.json"))
     }
 
     fn records(&self, path: &str) -> Vec<Value> {

@@ -8,20 +8,6 @@ use serde_json::Value;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-impl Sandbox {
-    /// A tiny model, trained for a few steps.
-    fn trained(&self) {
-        let toml = "[data]\nconfig = \"small_coeff\"\n[model]\nd = 64\nlayers = 1\nheads = 4\nffn = 64\n\
-             max_positions = 256\n[train]\nbatch = 4\nlr = 1e-3\nsteps = 3\nvalid_proofs = 2\n";
-        std::fs::write(self.path("tiny.toml"), toml).unwrap();
-        self.ok(&["train", "tiny.toml", "--out", "run", "--device", "cpu", "--threads", "1"]);
-    }
-
-    fn metrics(&self) -> Value {
-        serde_json::from_slice(&std::fs::read(self.path("run/metrics.json")).unwrap()).unwrap()
-    }
-}
-
 fn lines(path: &Path) -> usize {
     std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display())).lines().count()
 }
@@ -31,12 +17,12 @@ const QUICK: [&str; 6] = ["--proofs", "2", "--device", "cpu", "--threads", "2"];
 #[test]
 fn a_plain_run_gets_every_number_a_report_and_an_export() {
     let sandbox = Sandbox::new();
-    sandbox.trained();
-    let before = sandbox.metrics();
+    sandbox.trained("run");
+    let before = sandbox.json("run/metrics.json");
     let table = sandbox.ok(&[&["eval", "run", "--on", "small_coeff:1,medium_coeff:2"][..], &QUICK].concat());
     assert!(table.contains("Full proof") && table.contains("98.9") | table.contains("95"), "{table}");
 
-    let metrics = sandbox.metrics();
+    let metrics = sandbox.json("run/metrics.json");
     assert_eq!(metrics["test"], before["test"], "training's own numbers stay");
     let evaluations = metrics["evaluations"].as_array().unwrap();
     assert_eq!(evaluations.len(), 2);
@@ -92,11 +78,7 @@ fn a_plain_run_gets_every_number_a_report_and_an_export() {
 #[test]
 fn what_is_missing_is_named() {
     let sandbox = Sandbox::new();
-    let refused = |args: &[&str]| {
-        let output = sandbox.run(args);
-        assert_eq!(output.status.code(), Some(2), "{output:?}");
-        String::from_utf8(output.stderr).unwrap()
-    };
+    let refused = |args: &[&str]| sandbox.refused(args);
     assert!(refused(&["eval", "nowhere"]).contains("nowhere holds no run"));
     std::fs::create_dir(sandbox.path("empty")).unwrap();
     assert!(refused(&["report", "empty"]).contains("there is no config.toml"));
@@ -106,7 +88,7 @@ fn what_is_missing_is_named() {
     assert!(refused(&["check", "empty"]).contains("cannot read empty, line 1"));
     std::fs::write(sandbox.path("bad.jsonl"), "{\"proof\": 1}\n").unwrap();
     assert!(refused(&["eval", "--predictions", "bad.jsonl"]).contains("bad.jsonl"));
-    sandbox.trained();
+    sandbox.trained("run");
     assert!(refused(&["eval", "run", "--on", "large"]).contains("--on large"));
     assert!(refused(&["eval", "run", "--on", "huge_coeff:1"]).contains("small_coeff"));
     assert!(refused(&["eval", "run", "--proofs", "0"]).contains("--proofs"));

@@ -1,20 +1,17 @@
 //! `polystep sweep` as a process: tiny trials of a few steps, ranked, interrupted, continued and refused.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
+mod sandbox;
 
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use sandbox::{ALONE, Sandbox, failed, signalled, succeeded, wait_until};
 use serde_json::Value;
 
 /// Three trials that learn a little, one that cannot, one whose first step destroys the weights.
 const TINY: &str = r#"
-[data]
-config = "small_coeff"
-[model]
-d = 64
-layers = 1
-heads = 4
-ffn = 128
+data.config = "small_coeff"
+model = { d = 64, layers = 1, heads = 4, ffn = 128 }
 [train]
 batch = 4
 warmup = 0
@@ -30,49 +27,35 @@ checkpoint_steps = 2
 grace = 0.3
 "#;
 
-struct Sandbox {
-    folder: tempfile::TempDir,
-}
+/// `polystep sweep` of `tiny.toml`.
+struct Sweep(Sandbox);
 
-impl Sandbox {
+impl Sweep {
     fn new(text: &str) -> Self {
-        let sandbox = Sandbox { folder: tempfile::tempdir().unwrap() };
-        sandbox.write(text);
-        sandbox
+        let sweep = Sweep(Sandbox::new());
+        sweep.write(text);
+        sweep
     }
 
     fn write(&self, text: &str) {
-        std::fs::write(self.path("tiny.toml"), text).unwrap();
+        self.0.write("tiny.toml", text);
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+        self.0.path(name)
     }
 
     fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_polystep"));
-        command.current_dir(self.folder.path()).args(args).stdout(Stdio::piped()).stderr(Stdio::piped());
-        command
-    }
-
-    fn sweep(&self, args: &[&str]) -> Command {
-        self.command(&[&["sweep", "tiny.toml", "--device", "cpu", "--threads", "1"], args].concat())
+        self.0.command(&[&["sweep", "tiny.toml"], &ALONE[..], args].concat())
     }
 
     fn ok(&self, args: &[&str]) -> String {
-        said(self.sweep(args).output().unwrap())
+        succeeded(self.command(args).output().unwrap())
     }
 
     fn refused(&self, args: &[&str]) -> String {
-        let output = self.sweep(args).output().unwrap();
-        assert_eq!(output.status.code(), Some(2), "{output:?}");
-        String::from_utf8(output.stderr).unwrap()
+        failed(self.command(args).output().unwrap(), 2)
     }
-}
-
-fn said(output: Output) -> String {
-    assert!(output.status.success(), "{output:?}");
-    String::from_utf8(output.stdout).unwrap()
 }
 
 /// Rows of sweep.csv without their clock.
@@ -92,9 +75,9 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn trials_are_ranked_on_the_validation_set_alone() {
-    let sandbox = Sandbox::new(TINY);
-    let table = sandbox.ok(&[]);
-    let out = sandbox.path("runs/tiny");
+    let sweep = Sweep::new(TINY);
+    let table = sweep.ok(&[]);
+    let out = sweep.path("runs/tiny");
     let rows = rows(&out);
     let head = ["rank", "name", "train.lr", "valid_full_proof", "valid_stepwise", "valid_loss", "examples", "state"];
     assert_eq!(rows[0], head);
@@ -131,85 +114,73 @@ fn trials_are_ranked_on_the_validation_set_alone() {
 
     // The same command has nothing left to do.
     let before = std::fs::read(out.join("sweep.csv")).unwrap();
-    let json: Value = serde_json::from_str(&sandbox.ok(&["--json"])).unwrap();
+    let json: Value = serde_json::from_str(&sweep.ok(&["--json"])).unwrap();
     assert_eq!(std::fs::read(out.join("sweep.csv")).unwrap(), before);
     assert_eq!((&json["best"], &json["trials"][0]["name"]), (&Value::from(names[0]), &Value::from(names[0])));
     assert_eq!(json["trials"].as_array().unwrap().len(), 5);
 
     // The winner is tested by hand, like any run.
     let arguments = ["eval", &best, "--no-beam", "--proofs", "2", "--device", "cpu", "--threads", "1"];
-    said(sandbox.command(&arguments).output().unwrap());
-    let metrics: Value =
-        serde_json::from_slice(&std::fs::read(sandbox.path(&best).join("metrics.json")).unwrap()).unwrap();
+    sweep.0.ok(&arguments);
+    let metrics = sweep.0.json(&format!("{best}/metrics.json"));
     assert!(metrics["evaluations"][0]["greedy"].is_object() && metrics["valid"].is_object(), "{metrics}");
 
     // Another grid, another base and another seed do not belong here.
-    sandbox.write(&TINY.replace("3e-3", "4e-3"));
-    assert!(sandbox.refused(&[]).contains("runs/tiny holds a sweep over another [grid]: choose another --out"));
-    sandbox.write(&TINY.replace("steps = 24", "steps = 25"));
-    assert!(sandbox.refused(&[]).contains("a sweep of another run (it had steps = 24, not steps = 25)"));
-    sandbox.write(TINY);
-    assert!(sandbox.refused(&["--runs", "2"]).contains("a sweep of 5 trials, 3 of which are not among these 2"));
-    assert!(sandbox.refused(&["--out", &best]).contains("holds a run, not a sweep"));
+    sweep.write(&TINY.replace("3e-3", "4e-3"));
+    assert!(sweep.refused(&[]).contains("runs/tiny holds a sweep over another [grid]: choose another --out"));
+    sweep.write(&TINY.replace("steps = 24", "steps = 25"));
+    assert!(sweep.refused(&[]).contains("a sweep of another run (it had steps = 24, not steps = 25)"));
+    sweep.write(TINY);
+    assert!(sweep.refused(&["--runs", "2"]).contains("a sweep of 5 trials, 3 of which are not among these 2"));
+    assert!(sweep.refused(&["--out", &best]).contains("holds a run, not a sweep"));
 }
 
 #[test]
 fn killed_and_cut_short_it_ends_as_if_nothing_had_happened() {
     let text = TINY.replace(", 3e-3, 1e-12, 1e38]", "]");
-    let sandbox = Sandbox::new(&text);
-    sandbox.ok(&["--out", "whole"]);
+    let sweep = Sweep::new(&text);
+    sweep.ok(&["--out", "whole"]);
 
     // Not a moment: the first trial is not even begun.
-    let told = sandbox.ok(&["--out", "broken", "--minutes", "1e-9"]);
+    let told = sweep.ok(&["--out", "broken", "--minutes", "1e-9"]);
     assert!(
         told.ends_with("0 of 2 trials have ended; go on with: polystep sweep tiny.toml --out broken --device cpu\n"),
         "{told}"
     );
-    let broken = sandbox.path("broken");
+    let broken = sweep.path("broken");
     let second = broken.join("002-2e-3/checkpoints/step-000000004.safetensors");
-    let mut child = sandbox.sweep(&["--out", "broken"]).spawn().unwrap();
-    let began = Instant::now();
-    while !second.exists() {
-        assert!(began.elapsed() < Duration::from_secs(120), "no checkpoint of the second trial");
-        assert!(child.try_wait().unwrap().is_none(), "the sweep ended");
-        std::thread::sleep(Duration::from_millis(2));
-    }
+    let mut child = sweep.command(&["--out", "broken"]).spawn().unwrap();
+    wait_until(&mut child, "a checkpoint of the second trial", || second.exists());
     child.kill().unwrap(); // SIGKILL
     child.wait().unwrap();
     let first = std::fs::metadata(broken.join("001-1e-3/model.safetensors")).unwrap().modified().unwrap();
-    sandbox.ok(&["--out", "broken"]);
+    sweep.ok(&["--out", "broken"]);
     let again = std::fs::metadata(broken.join("001-1e-3/model.safetensors")).unwrap().modified().unwrap();
     assert_eq!(first, again, "a finished trial was trained again");
-    assert_eq!(rows(&broken), rows(&sandbox.path("whole")));
+    assert_eq!(rows(&broken), rows(&sweep.path("whole")));
     for trial in ["001-1e-3", "002-2e-3"] {
-        let model = |out: &str| std::fs::read(sandbox.path(out).join(trial).join("model.safetensors")).unwrap();
+        let model = |out: &str| std::fs::read(sweep.path(out).join(trial).join("model.safetensors")).unwrap();
         assert!(model("broken") == model("whole"), "{trial}: the weights differ");
     }
 }
 
 #[test]
 fn a_signal_saves_the_trial_and_exits_130() {
-    let sandbox = Sandbox::new(&TINY.replace("steps = 24", "steps = 100000"));
-    let child = sandbox.sweep(&["--out", "run"]).spawn().unwrap();
-    let began = Instant::now();
-    while !sandbox.path("run/001-1e-3/checkpoints/step-000000004.safetensors").exists() {
-        assert!(began.elapsed() < Duration::from_secs(120), "no checkpoint");
-        std::thread::sleep(Duration::from_millis(2));
-    }
-    assert!(sandbox.refused(&["--out", "run"]).contains("run is in use: another polystep is training in it"));
-    assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
-    let output = child.wait_with_output().unwrap();
+    let sweep = Sweep::new(&TINY.replace("steps = 24", "steps = 100000"));
+    let mut child = sweep.command(&["--out", "run"]).spawn().unwrap();
+    let first = sweep.path("run/001-1e-3/checkpoints/step-000000004.safetensors");
+    wait_until(&mut child, "a checkpoint", || first.exists());
+    assert!(sweep.refused(&["--out", "run"]).contains("run is in use: another polystep is training in it"));
+    let output = signalled(child, "-TERM");
     assert_eq!(output.status.code(), Some(130), "{output:?}");
     let told = String::from_utf8(output.stdout).unwrap();
     assert!(
         told.contains("0 of 5 trials have ended; go on with: polystep sweep tiny.toml --out run --device cpu"),
         "{told}"
     );
-    assert_eq!(rows(&sandbox.path("run"))[1].last().unwrap(), "stopped");
+    assert_eq!(rows(&sweep.path("run"))[1].last().unwrap(), "stopped");
 
     // By hand it would be tested.
-    let output = sandbox.command(&["train", "--resume", "--out", "run/001-1e-3", "--device", "cpu"]).output().unwrap();
-    assert_eq!(output.status.code(), Some(2), "{output:?}");
-    let said = String::from_utf8(output.stderr).unwrap();
+    let said = sweep.0.refused(&["train", "--resume", "--out", "run/001-1e-3", "--device", "cpu"]);
     assert!(said.contains("run/001-1e-3 is a trial of a sweep, which is not tested: continue the sweep"), "{said}");
 }

@@ -17,6 +17,7 @@ use polystep_learn::decode::{
 use polystep_learn::model::{ModelConfig, ParamLayout, initial_params};
 use serde::Serialize;
 
+use super::Head;
 use crate::args::ThreadArgs;
 use crate::device::Device;
 use crate::failure::{Result, bad_input};
@@ -86,9 +87,8 @@ struct Line {
 /// What `--json` prints.
 #[derive(Serialize, Debug)]
 struct Report {
-    bench: &'static str,
-    device: String,
-    commit: &'static str,
+    #[serde(flatten)]
+    head: Head,
     model: String,
     parameters: usize,
     src: usize,
@@ -168,9 +168,7 @@ pub fn run(args: Args) -> Result<()> {
         }
     }
     let report = Report {
-        bench: "decode",
-        device,
-        commit: polystep_learn::COMMIT,
+        head: Head::new("decode", device),
         model: name,
         parameters: layout.parameters(),
         src: args.src,
@@ -259,7 +257,7 @@ fn cpu_seconds() -> Option<f64> {
 }
 
 fn print(report: &Report) -> Result<()> {
-    let Report { device, model, parameters, src, tgt, lines, .. } = report;
+    let Report { head: Head { device, .. }, model, parameters, src, tgt, lines, .. } = report;
     let millions = *parameters as f64 / 1e6;
     say!("{model}, {millions:.2}M parameters, {device}; {src} source and {tgt} target tokens, best round")?;
     let rows = lines.iter().map(|l| {

@@ -6,13 +6,14 @@
 use std::time::Instant;
 
 use clap::Args as ClapArgs;
-use polystep_engine::{Batch, Executor, Limits, Scalars};
+use polystep_engine::{Batch, Executor, Limits, Program, Scalars};
 use polystep_learn::config::RunConfig;
 use polystep_learn::feed::{BatchQueue, Counts, Feed, Position};
 use polystep_learn::model::{ModelConfig, ParamLayout, initial_params, training_program};
 use polystep_learn::train::{RunSetup, TRAINING};
 use serde::Serialize;
 
+use super::Head;
 use crate::args::ThreadArgs;
 use crate::device::{Device, data_threads, peak};
 use crate::failure::{Result, bad_input};
@@ -77,7 +78,7 @@ pub struct Args {
 }
 
 /// One line of the result.
-#[derive(Serialize, Clone, Debug, Default)]
+#[derive(Serialize, Debug)]
 struct Line {
     kind: &'static str,
     batch: usize,
@@ -101,9 +102,8 @@ struct Line {
 /// What `--json` prints.
 #[derive(Serialize, Debug)]
 struct Report {
-    bench: &'static str,
-    device: String,
-    commit: &'static str,
+    #[serde(flatten)]
+    head: Head,
     recipe: String,
     size: String,
     config: String,
@@ -118,41 +118,41 @@ struct Report {
 pub fn run(args: Args) -> Result<()> {
     interrupt::listen()?;
     args.threads.start()?;
-    let device = if args.only.as_deref() == Some("feed") { Device::Cpu } else { args.device.resolve() };
-    let mut report = Report {
-        bench: "train",
-        device: String::new(),
-        commit: polystep_learn::COMMIT,
-        recipe: args.recipe.clone(),
-        size: args.size.clone(),
-        config: args.config.clone(),
-        vars: args.vars,
-        parameters: 0,
-        threads: args.threads.count(),
-        peak_tflops: None,
-        lines: Vec::new(),
-    };
+    let only = args.only.as_deref();
+    let device = if only == Some("feed") { Device::Cpu } else { args.device.resolve() };
+    let (mut lines, mut parameters, mut name) = (Vec::new(), 0, String::new());
     for &batch in &args.batches {
-        let config = args.run_config(batch)?;
-        let only = args.only.as_deref();
-        let (device_name, parameters) = (&mut report.device, &mut report.parameters);
-        if matches!(only, None | Some("fixed")) {
-            report.lines.push(args.fixed(&config, device, batch, device_name, parameters)?);
-        }
-        match only {
-            None | Some("real") => report.lines.push(args.real(config, device, device_name, parameters)?),
-            Some("feed") => {
-                *device_name = format!("no device, {}", counted(args.threads.count(), "thread"));
-                report.lines.push(args.feed(config)?);
+        for kind in ["fixed", "real", "feed"] {
+            if only.map_or(kind != "feed", |only| only == kind) {
+                let measured = args.measure(kind, args.run_config(batch)?, device)?;
+                lines.push(measured.line);
+                (name, parameters) = (measured.device, measured.parameters);
             }
-            _ => {}
         }
     }
-    report.peak_tflops = peak(&report.device).map(|peak| peak / 1e12);
-    for line in &mut report.lines {
-        line.peak_share = report.peak_tflops.map(|peak| line.tflops / peak);
+    let peak_tflops = peak(&name).map(|peak| peak / 1e12);
+    for line in &mut lines {
+        line.peak_share = peak_tflops.map(|peak| line.tflops / peak);
     }
+    let report = Report {
+        head: Head::new("train", name),
+        recipe: args.recipe,
+        size: args.size,
+        config: args.config,
+        vars: args.vars,
+        parameters,
+        threads: args.threads.count(),
+        peak_tflops,
+        lines,
+    };
     if args.json { say!("{}", serde_json::to_string(&report)?) } else { print(&report) }
+}
+
+/// A line of the result, and what it was measured on.
+struct Measured {
+    line: Line,
+    device: String,
+    parameters: usize,
 }
 
 impl Args {
@@ -165,198 +165,153 @@ impl Args {
             ("train.batch".into(), batch.to_string()),
         ];
         overrides.extend(assignments(&self.set)?);
-        RunConfig::from_toml("", &overrides).map_err(bad_input)
+        Ok(RunConfig::from_toml("", &overrides)?)
     }
 
-    fn fixed(
-        &self,
-        config: &RunConfig,
-        device: Device,
-        sequences: usize,
-        name: &mut String,
-        parameters: &mut usize,
-    ) -> Result<Line> {
-        let model = config.model();
-        if self.src.max(self.tgt) > model.max_positions || self.src.min(self.tgt) < 1 {
-            return Err(bad_input(format!("--src and --tgt must be between 1 and {}", model.max_positions)));
-        }
-        let layout = ParamLayout::new(&model);
-        let program = training_program(&model, &layout, Some(config.optimiser())).program;
-        let limits = Limits { sequences, src_tokens: sequences * self.src, tgt_tokens: sequences * self.tgt };
-        let mut executor = device.executor(vec![program], limits, self.threads.count())?;
-        start(executor.as_mut(), &model, &layout)?;
-        (*name, *parameters) = (executor.device(), layout.parameters());
-        let batch = fixed_batch(sequences, self.src, self.tgt);
-        self.measure("fixed", executor.as_mut(), sequences, &mut || Ok(batch.clone()))
-    }
-
-    fn real(&self, config: RunConfig, device: Device, name: &mut String, parameters: &mut usize) -> Result<Line> {
-        let setup = RunSetup::new(config)?;
-        let mut programs = setup.programs();
-        programs.truncate(1);
-        let mut executor = device.executor(programs, setup.limits, self.threads.count())?;
-        start(executor.as_mut(), &setup.model, &setup.layout)?;
-        (*name, *parameters) = (executor.device(), setup.layout.parameters());
-        let threads = data_threads(device, self.threads.count());
-        let mut feed =
-            BatchQueue::start(setup.source.as_ref(), setup.limits, Position::default(), Counts::default(), threads)?;
-        let batch = setup.config.train.batch;
-        self.measure("real", executor.as_mut(), batch, &mut || Ok(feed.next()?.clone()))
-    }
-
-    /// Batches alone, made by `--threads` threads.
-    fn feed(&self, config: RunConfig) -> Result<Line> {
-        let setup = RunSetup::new(config)?;
-        let start = (Position::default(), Counts::default());
-        let mut feed = BatchQueue::start(setup.source.as_ref(), setup.limits, start.0, start.1, self.threads.count())?;
-        // A short warm-up, then long enough for blocks to come and go.
-        let mut line = Line { kind: "feed", batch: setup.config.train.batch, ..Line::default() };
-        let (mut examples, mut tokens) = (0, 0);
-        let mut began = None;
-        let limit = self.seconds * self.rounds as f64;
-        loop {
-            let batch = feed.next()?;
-            let Some(began) = began else {
-                began = Some(Instant::now());
-                continue;
-            };
-            let seconds = Instant::elapsed(&began).as_secs_f64();
-            line.steps += 1;
-            examples += batch.src.sequences();
-            tokens += batch.src.tokens() + batch.tgt.tokens();
-            line.src_tokens += batch.src.tokens() as f64;
-            line.tgt_tokens += batch.tgt.tokens() as f64;
-            if seconds >= limit || interrupt::check().is_err() {
-                line.ms_per_step = 1e3 * seconds / line.steps as f64;
-                line.examples_per_s = examples as f64 / seconds;
-                line.tokens_per_s = tokens as f64 / seconds;
-                line.src_tokens /= line.steps as f64;
-                line.tgt_tokens /= line.steps as f64;
-                interrupt::check()?;
-                return Ok(line);
+    /// One kind of batches: of a fixed shape, or real ones, with a device or without.
+    fn measure(&self, kind: &'static str, config: RunConfig, device: Device) -> Result<Measured> {
+        let sequences = config.train.batch;
+        if kind == "fixed" {
+            let model = config.model();
+            if self.src.max(self.tgt) > model.max_positions || self.src.min(self.tgt) < 1 {
+                return Err(bad_input(format!("--src and --tgt must be between 1 and {}", model.max_positions)));
             }
+            let layout = ParamLayout::new(&model);
+            let program = training_program(&model, &layout, Some(config.optimiser())).program;
+            let limits = Limits { sequences, src_tokens: sequences * self.src, tgt_tokens: sequences * self.tgt };
+            let executor = self.executor(device, program, limits, &model, &layout)?;
+            let batch = fixed_batch(sequences, self.src, self.tgt);
+            return self.rounds(kind, Some(executor), layout.parameters(), sequences, &mut || Ok(batch.clone()));
         }
+        let setup = RunSetup::new(config)?;
+        let with_device = kind == "real";
+        let executor = match with_device {
+            true => {
+                Some(self.executor(device, setup.programs().remove(0), setup.limits, &setup.model, &setup.layout)?)
+            }
+            false => None,
+        };
+        let threads = self.threads.count();
+        let threads = if with_device { data_threads(device, threads) } else { threads };
+        let (position, counts) = (Position::default(), Counts::default());
+        let mut feed = BatchQueue::start(setup.source.as_ref(), setup.limits, position, counts, threads)?;
+        let parameters = if with_device { setup.layout.parameters() } else { 0 };
+        self.rounds(kind, executor, parameters, sequences, &mut || Ok(feed.next()?.clone()))
     }
 
-    fn measure(
+    fn executor(
+        &self,
+        device: Device,
+        program: Program,
+        limits: Limits,
+        model: &ModelConfig,
+        layout: &ParamLayout,
+    ) -> Result<Box<dyn Executor>> {
+        let mut executor = device.executor(vec![program], limits, self.threads.count())?;
+        executor.set_params(&initial_params(model, layout, 1))?;
+        let zeros = vec![0.0; layout.len()];
+        executor.set_moments(&zeros, &zeros)?;
+        Ok(executor)
+    }
+
+    /// A warm-up and the rounds; the median counts.
+    fn rounds(
         &self,
         kind: &'static str,
-        executor: &mut dyn Executor,
+        executor: Option<Box<dyn Executor>>,
+        parameters: usize,
         batch: usize,
         next: &mut dyn FnMut() -> Result<Batch>,
-    ) -> Result<Line> {
-        let mut clock = Clock { step: 0, flops_per_token: 0.0 };
-        clock.round(executor, next, self.warmup)?;
+    ) -> Result<Measured> {
+        let device = match &executor {
+            Some(executor) => executor.device(),
+            None => format!("no device, {}", counted(self.threads.count(), "thread")),
+        };
+        let mut clock = Clock { executor, step: 0, flops_per_token: 0.0, total: Totals::default() };
+        clock.round(next, self.warmup)?;
+        clock.total = Totals::default();
         let mut rounds = Vec::new();
         for _ in 0..self.rounds.max(1) {
-            rounds.push(clock.round(executor, next, self.seconds)?);
+            rounds.push(clock.round(next, self.seconds)?);
         }
-        let mut ms: Vec<f64> = rounds.iter().map(|r| 1e3 * r.seconds / r.steps as f64).collect();
-        let in_order = ms.clone();
-        ms.sort_by(f64::total_cmp);
-        let ms_per_step = ms[ms.len() / 2];
-        let total = rounds.iter().fold(Round::default(), Round::plus);
-        let steps = total.steps as f64;
-        let per_second = 1e3 / ms_per_step / steps;
-        let tflops = total.flops * per_second / 1e12;
-        Ok(Line {
+        let mut sorted = rounds.clone();
+        sorted.sort_by(f64::total_cmp);
+        let ms_per_step = sorted[sorted.len() / 2];
+        let Totals { steps, sequences, src, tgt, longest_src, longest_tgt, flops } = clock.total;
+        let (mean, per_second) = (|sum: usize| sum as f64 / steps as f64, 1e3 / ms_per_step);
+        let line = Line {
             kind,
             batch,
-            src_tokens: total.src / steps,
-            tgt_tokens: total.tgt / steps,
-            longest_src: total.longest_src / steps,
-            longest_tgt: total.longest_tgt / steps,
-            steps: total.steps,
+            src_tokens: mean(src),
+            tgt_tokens: mean(tgt),
+            longest_src: mean(longest_src),
+            longest_tgt: mean(longest_tgt),
+            steps,
             ms_per_step,
-            examples_per_s: total.sequences * per_second,
-            tokens_per_s: (total.src + total.tgt) * per_second,
-            tflops,
+            examples_per_s: mean(sequences) * per_second,
+            tokens_per_s: mean(src + tgt) * per_second,
+            tflops: flops / steps as f64 * per_second / 1e12,
             peak_share: None,
-            rounds: in_order,
-        })
+            rounds,
+        };
+        Ok(Measured { line, device, parameters })
     }
 }
 
-struct Clock {
-    step: u64,
-    /// Of the last batch that was looked at; batches of a run are alike.
-    flops_per_token: f64,
-}
-
-/// What some steps did, and how long they took.
-#[derive(Clone, Copy, Default)]
-struct Round {
+/// What some steps did.
+#[derive(Default)]
+struct Totals {
     steps: u64,
-    seconds: f64,
-    sequences: f64,
-    src: f64,
-    tgt: f64,
-    longest_src: f64,
-    longest_tgt: f64,
+    sequences: usize,
+    src: usize,
+    tgt: usize,
+    longest_src: usize,
+    longest_tgt: usize,
     flops: f64,
 }
 
-impl Round {
-    fn plus(self, other: &Round) -> Round {
-        Round {
-            steps: self.steps + other.steps,
-            seconds: self.seconds + other.seconds,
-            sequences: self.sequences + other.sequences,
-            src: self.src + other.src,
-            tgt: self.tgt + other.tgt,
-            longest_src: self.longest_src + other.longest_src,
-            longest_tgt: self.longest_tgt + other.longest_tgt,
-            flops: self.flops + other.flops,
-        }
-    }
+struct Clock {
+    /// None where batches are only made.
+    executor: Option<Box<dyn Executor>>,
+    step: u64,
+    /// Of the last batch that was looked at; batches of a run are alike.
+    flops_per_token: f64,
+    total: Totals,
 }
 
 impl Clock {
-    /// Trains for about so many seconds, at least one step.
-    fn round(
-        &mut self,
-        executor: &mut dyn Executor,
-        next: &mut dyn FnMut() -> Result<Batch>,
-        seconds: f64,
-    ) -> Result<Round> {
-        let mut round = Round::default();
-        let began = Instant::now();
-        loop {
+    /// Trains for about so many seconds, at least one step. Returns milliseconds per step.
+    fn round(&mut self, next: &mut dyn FnMut() -> Result<Batch>, seconds: f64) -> Result<f64> {
+        let (began, first) = (Instant::now(), self.total.steps);
+        while self.total.steps == first || began.elapsed().as_secs_f64() < seconds && interrupt::check().is_ok() {
             let batch = next()?;
             self.step += 1;
-            // A rate so small that random labels do no harm however long the bench runs.
-            executor.run(TRAINING, &batch, &Scalars { lr: 1e-6, step: self.step, seed: self.step })?;
-            let (src, tgt) = (batch.src.tokens() as f64, batch.tgt.tokens() as f64);
-            if self.step % 64 == 1 {
-                let lengths = |p: &polystep_engine::Packed| p.lengths().collect::<Vec<_>>();
-                let flops = executor.programs()[TRAINING].flops(&lengths(&batch.src), &lengths(&batch.tgt));
-                self.flops_per_token = flops / (src + tgt);
+            let (src, tgt) = (batch.src.tokens(), batch.tgt.tokens());
+            if let Some(executor) = &mut self.executor {
+                // A rate so small that random labels do no harm however long the bench runs.
+                executor.run(TRAINING, &batch, &Scalars { lr: 1e-6, step: self.step, seed: self.step })?;
+                if self.step % 64 == 1 {
+                    let lengths = |p: &polystep_engine::Packed| p.lengths().collect::<Vec<_>>();
+                    let flops = executor.programs()[TRAINING].flops(&lengths(&batch.src), &lengths(&batch.tgt));
+                    self.flops_per_token = flops / (src + tgt) as f64;
+                }
             }
-            round.steps += 1;
-            round.sequences += batch.src.sequences() as f64;
-            round.src += src;
-            round.tgt += tgt;
-            round.longest_src += batch.src.longest() as f64;
-            round.longest_tgt += batch.tgt.longest() as f64;
-            round.flops += self.flops_per_token * (src + tgt);
-            if began.elapsed().as_secs_f64() >= seconds || interrupt::check().is_err() {
-                break;
-            }
+            self.total.steps += 1;
+            self.total.sequences += batch.src.sequences();
+            self.total.src += src;
+            self.total.tgt += tgt;
+            self.total.longest_src += batch.src.longest();
+            self.total.longest_tgt += batch.tgt.longest();
+            self.total.flops += self.flops_per_token * (src + tgt) as f64;
         }
-        let results = executor.results()?;
-        round.seconds = began.elapsed().as_secs_f64();
+        let results = self.executor.as_mut().map_or(Ok(Vec::new()), |executor| executor.results())?;
+        let ms = 1e3 * began.elapsed().as_secs_f64() / (self.total.steps - first) as f64;
         interrupt::check()?;
         match results.iter().find(|r| !r.loss.is_finite()) {
             Some(r) => Err(anyhow::anyhow!("a loss of {} while measuring: run `polystep doctor`", r.loss).into()),
-            None => Ok(round),
+            None => Ok(ms),
         }
     }
-}
-
-fn start(executor: &mut dyn Executor, model: &ModelConfig, layout: &ParamLayout) -> Result<()> {
-    executor.set_params(&initial_params(model, layout, 1))?;
-    let zeros = vec![0.0; layout.len()];
-    Ok(executor.set_moments(&zeros, &zeros)?)
 }
 
 /// Examples of one length with ids all over the vocabulary.
@@ -373,7 +328,8 @@ fn fixed_batch(sequences: usize, src: usize, tgt: usize) -> Batch {
 }
 
 fn print(report: &Report) -> Result<()> {
-    let Report { device, recipe, size, config, vars, parameters, .. } = report;
+    let Report { head, recipe, size, config, vars, parameters, .. } = report;
+    let device = &head.device;
     say!("{device}; Transformer-{size}, {recipe}, {:.2}M parameters", *parameters as f64 / 1e6)?;
     say!("real data: {config}, {}, coarse, infix, made while training", counted(*vars, "variable"))?;
     let rows = report.lines.iter().map(|l| {

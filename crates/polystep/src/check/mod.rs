@@ -15,6 +15,7 @@ use serde::Serialize;
 use crate::args::start_threads;
 use crate::failure::{Failure, Result, bad_input};
 use crate::generate::StepExample;
+use crate::printable::printable;
 use crate::say;
 use crate::table::table;
 use inspect::{Finding, Findings};
@@ -203,7 +204,7 @@ impl Tally {
         if let Some(sentence) = &findings.broken
             && self.failures.len() < most
         {
-            self.failures.push(format!("line {line}, {}: {sentence}", findings.id));
+            self.failures.push(printable(&format!("line {line}, {}: {sentence}", findings.id)).into_owned());
         }
     }
 
@@ -249,8 +250,9 @@ fn row(name: &str, counts: &Counts) -> [String; 6] {
 
 fn explained(line: usize, id: &str, finding: &Finding) -> String {
     let Finding { kind, verdict, sentence, step, input, output } = finding;
-    format!(
+    let text = format!(
         "line {line}, {id}, step {step}, {kind}: {}. {sentence}\n    from     {input}\n    written  {output}",
         verdict.name()
-    )
+    );
+    printable(&text).into_owned()
 }

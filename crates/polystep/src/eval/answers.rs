@@ -1,7 +1,7 @@
 //! A model's answers to a test set, as prediction records in files: greedy, by recursion, and by beam search.
 //!
-//! A set is scored from all that lies in its folder, so what an earlier search left there goes when this time none is made.
-//! Greedy decoding and recursion share their answers: a proof that is right all the way is asked only once.
+//! Greedy decoding and recursion share their answers: where greedy decoding gets every step of a proof right, recursion asks the
+//! model nothing new.
 
 use std::time::Instant;
 
@@ -13,9 +13,10 @@ use polystep_learn::decode::{
 use polystep_learn::feed::Questions;
 use polystep_record::{Decoding, RecursiveRecord, SetFolder, write_json_lines};
 
-use super::Options;
+use super::{Options, set_of};
 use crate::decode_progress::ReportingStepper;
 use crate::failure::{Result, bad_input};
+use crate::interrupt;
 use crate::output::note;
 
 /// Steps of the validation set that the best threshold of confidence is chosen on.
@@ -23,7 +24,7 @@ const VALID_STEPS: usize = 1000;
 
 /// Has the model answer proofs that are in no set, and writes the records.
 pub fn fresh(stepper: &mut EngineStepper, task: &Task, (seed, proofs): (u64, u64), folder: &SetFolder) -> Result<()> {
-    make(folder)?;
+    std::fs::create_dir_all(folder.path()).with_context(|| format!("cannot make {}", folder.path().display()))?;
     let questions = Questions::fresh(task, seed, proofs).map_err(bad_input)?;
     timed(stepper, task, "greedy", questions.len(), |stepper| {
         Ok(write_json_lines(
@@ -36,7 +37,6 @@ pub fn fresh(stepper: &mut EngineStepper, task: &Task, (seed, proofs): (u64, u64
 /// Has the model answer one test set, and writes the records. On a set of its `own` space its confidence is measured on
 /// validation too.
 pub fn set(stepper: &mut EngineStepper, task: &Task, own: bool, folder: &SetFolder, options: &Options) -> Result<()> {
-    make(folder)?;
     let questions = |purpose, most| Questions::new(task, purpose, most).map_err(bad_input);
     let proofs = options.proofs.unwrap_or(usize::MAX);
 
@@ -49,12 +49,7 @@ pub fn set(stepper: &mut EngineStepper, task: &Task, own: bool, folder: &SetFold
         let records = recursive_answers(&test, stepper, &mut cache)?.into_iter().map(|r| recursive_record(r, task));
         Ok(write_json_lines(&folder.answers(Decoding::Recursive), records)?)
     })?;
-    let Some(width) = options.beam else {
-        for decoding in [Decoding::Beam, Decoding::BeamLp1, Decoding::Valid] {
-            folder.remove(decoding)?;
-        }
-        return Ok(());
-    };
+    let Some(width) = options.beam else { return Ok(()) };
     let search = BeamOptions { beam: usize::from(width) };
     let beam = questions(Purpose::Beam, proofs.saturating_mul(5))?;
     timed(stepper, task, "beam", beam.len(), |stepper| {
@@ -69,11 +64,6 @@ pub fn set(stepper: &mut EngineStepper, task: &Task, own: bool, folder: &SetFold
         })?;
     }
     Ok(())
-}
-
-fn make(folder: &SetFolder) -> Result<()> {
-    let path = folder.path();
-    Ok(std::fs::create_dir_all(path).with_context(|| format!("cannot make {}", path.display()))?)
 }
 
 fn recursive_record(recursion: Recursion, task: &Task) -> RecursiveRecord {
@@ -95,8 +85,11 @@ fn timed(
     work: impl FnOnce(&mut dyn Stepper) -> Result<()>,
 ) -> Result<()> {
     let start = Instant::now();
-    let set = format!("{}:{}", task.space.key, task.vars);
-    work(&mut ReportingStepper::new(stepper, format!("steps of {set}, {what}"), steps))?;
+    let set = set_of(task);
+    let done = work(&mut ReportingStepper::new(stepper, format!("steps of {set}, {what}"), steps));
+    // A signal ends decoding by an error of the stepper.
+    interrupt::check()?;
+    done?;
     note(format_args!("  {set}  {what:<10}{steps:>6} steps in {:.1} s", start.elapsed().as_secs_f64()));
     Ok(())
 }

@@ -1,7 +1,8 @@
 //! `polystep eval`: a run's answers to the fixed sets, and every number the paper reports about a model.
 //!
-//! Decoding writes prediction records; `polystep-study` reads and scores them, ours like anyone's: `--predictions` scores a
-//! file from anywhere. What was measured stays: a look at less of a set than the run's metrics.json knows is only printed.
+//! Decoding writes prediction records. `polystep-study` reads and scores them; `--predictions` scores a file that was made
+//! elsewhere in the same way. What was measured stays: an evaluation of fewer proofs, or with a narrower beam, than
+//! metrics.json holds is printed but not saved.
 
 mod answers;
 mod show;
@@ -13,16 +14,18 @@ use anyhow::Context;
 use clap::Args as ClapArgs;
 use polystep_core::{Notation, Setting, Space, Task};
 use polystep_learn::feed::Proofs;
-use polystep_record::{JsonLines, Keys, Prediction, RunFolder, SetFolder, TestSet, write_whole};
+use polystep_record::{
+    Decoding, FolderLock, JsonLines, Keys, Prediction, RunFolder, SetFolder, TestSet, WholeFolder, write_whole,
+};
 use polystep_study::score::score;
 use polystep_study::{Evaluation, Inputs, Matrix, Metrics, evaluate};
 
 use crate::args::{ThreadArgs, WritingArgs, at_least_one};
 use crate::device::Device;
 use crate::failure::{Result, bad_input};
-use crate::output::note;
-use crate::say;
+use crate::output::{cannot_write, note};
 use crate::trained_model::TrainedModel;
+use crate::{interrupt, say};
 
 pub use show::{is_measured, print};
 
@@ -35,8 +38,9 @@ Examples:
   polystep eval runs/fast --no-beam --proofs 200 --device cpu
   polystep eval --predictions theirs.jsonl --notation prefix
 
-Writes RUN/predictions/ and adds to RUN/metrics.json; then: polystep report RUN. A look at less
-than was measured before (--proofs, --no-beam, a narrower --beam) is printed and not written.";
+Writes RUN/predictions/ and adds to RUN/metrics.json; then: polystep report RUN. If you evaluate
+less of a set than last time (--proofs, --no-beam, a narrower --beam), the result is printed but
+not saved.";
 
 /// Width of the paper's beam search.
 const BEAM_WIDTH: u8 = 5;
@@ -69,6 +73,9 @@ pub struct Args {
     /// Decode nothing: only print the matrix trained x tested, from what the runs' metrics.json hold
     #[arg(long, conflicts_with_all = ["predictions", "on", "beam", "no_beam", "proofs", "device"])]
     matrix: bool,
+    /// Stop, as on Ctrl-C, when standard input comes to its end
+    #[arg(long, hide = true)]
+    until_stdin_closes: bool,
     /// Print JSON instead of tables, in the form of metrics.json; of several runs a list of them and the matrix
     #[arg(long)]
     json: bool,
@@ -110,6 +117,10 @@ pub fn run(args: Args) -> Result<()> {
         proofs: args.proofs.map(NonZeroUsize::get),
         threads: args.threads.count(),
     };
+    interrupt::listen()?;
+    if args.until_stdin_closes {
+        interrupt::when_stdin_closes()?;
+    }
     args.threads.start()?;
     let all = match &args.predictions {
         Some(file) => vec![score_file(file, &args.writing)?],
@@ -173,8 +184,8 @@ fn score_file(file: &Path, writing: &WritingArgs) -> Result<Metrics> {
     Ok(Metrics { evaluations: vec![evaluation], ..Metrics::default() })
 }
 
-/// Has the model of a run answer the test sets, and scores the answers: returned is what was asked for. It is added to the
-/// run's metrics.json, unless that knows more of the set already.
+/// Has the model of a run answer the test sets, and scores the answers. Returns what was asked for; [`keep`] puts it into the
+/// run's folder.
 pub fn evaluate_run(run: &Path, options: &Options) -> Result<Metrics> {
     let trained = TrainedModel::open(run)?;
     let sets = test_sets(&options.on, &trained)?;
@@ -183,39 +194,74 @@ pub fn evaluate_run(run: &Path, options: &Options) -> Result<Metrics> {
     if let Some(width) = options.beam.filter(|&width| width != BEAM_WIDTH) {
         note(format_args!("note: a beam of {width}, also where the paper's columns say {BEAM_WIDTH}"));
     }
-    let mut known = read_metrics(run)?;
-    known.keys = keys_of(&trained);
-    let mut asked = Metrics { evaluations: Vec::new(), ..known.clone() };
+    let mut asked = Metrics { keys: keys_of(&trained), evaluations: Vec::new(), ..read_metrics(run)? };
     for task in sets {
-        let set = format!("{}:{}", task.space.key, task.vars);
         if !Proofs::guards(&trained.tasks, &task) {
+            let set = set_of(&task);
             note(format_args!(
                 "note: training was not guarded against {set}: it may have met some of these polynomials"
             ));
         }
-        let is_set = |e: &Evaluation| e.config == task.space.key && e.vars as usize == task.vars;
-        let before = known.evaluations.iter().position(is_set);
-        let look = before.is_some_and(|at| options.looks_at_less_than(&known.evaluations[at]));
-        let place = if look { Some(tempfile::tempdir().context("cannot make a temporary folder")?) } else { None };
-        let folder = match &place {
-            Some(place) => SetFolder::new(place.path()),
-            None => RunFolder::new(run).set(&TestSet::new(&task.space.key, task.vars as u32)),
-        };
-        answers::set(&mut stepper, &task, trained.tasks.contains(&task), &folder, options)?;
-        let evaluation = measured_set(&task, &folder)?;
-        asked.evaluations.push(evaluation.clone());
-        match before {
-            Some(_) if look => {
-                let run = run.display();
-                note(format_args!("note: {run} keeps what it knows of {set}, which is more; this look is not written"));
-                continue;
-            }
-            Some(at) => known.evaluations[at] = evaluation,
-            None => known.evaluations.push(evaluation),
+        let scratch = scratch_folder(run)?;
+        let answers = SetFolder::new(scratch.place());
+        answers::set(&mut stepper, &task, trained.tasks.contains(&task), &answers, options)?;
+        let mut evaluation = measured_set(&task, &answers)?;
+        for beam in [&mut evaluation.beam, &mut evaluation.beam_lp1].into_iter().flatten() {
+            beam.width = options.beam.unwrap_or(0).into();
         }
-        write_metrics(run, &known)?;
+        keep(run, &answers, &asked.keys, &evaluation, options)?;
+        asked.evaluations.push(evaluation);
     }
     Ok(asked)
+}
+
+/// The test set of a task.
+fn set_of(task: &Task) -> TestSet {
+    TestSet::new(&task.space.key, task.vars as u32)
+}
+
+/// A folder for the answers to one set, removed at the end. It lies in the run's folder, so that the files can be renamed into
+/// their place; a run that may not be written to can still be looked at.
+fn scratch_folder(run: &Path) -> Result<WholeFolder> {
+    let predictions = RunFolder::new(run).predictions();
+    let inside =
+        std::fs::create_dir_all(&predictions).is_ok().then(|| WholeFolder::create(&predictions.join("answers")));
+    Ok(inside
+        .and_then(|made| made.ok())
+        .map_or_else(|| WholeFolder::create(&std::env::temp_dir().join("answers")), Ok)?)
+}
+
+/// Puts answers and their evaluation into the run's folder, unless its metrics.json knows more about the set. Another `eval` of
+/// the same run may have written since this one began: metrics.json is read again, and written, under the folder's lock.
+fn keep(run: &Path, answers: &SetFolder, keys: &Keys, evaluation: &Evaluation, options: &Options) -> Result<()> {
+    let _lock = FolderLock::wait(run);
+    let mut known = read_metrics(run)?;
+    known.keys = keys.clone();
+    let set = TestSet::new(&evaluation.config, evaluation.vars);
+    match known.evaluations.iter_mut().find(|e| e.config == set.config && e.vars == set.vars) {
+        Some(old) if options.looks_at_less_than(old) => {
+            let run = run.display();
+            note(format_args!("note: {run} keeps what it knows of {set}, which is more; this look is not written"));
+            return Ok(());
+        }
+        Some(old) => *old = evaluation.clone(),
+        None => known.evaluations.push(evaluation.clone()),
+    }
+    let place = RunFolder::new(run).set(&set);
+    std::fs::create_dir_all(place.path()).with_context(|| format!("cannot make {}", place.path().display()))?;
+    for decoding in Decoding::ALL {
+        // What an earlier search left goes when this time none was made.
+        place.remove(decoding)?;
+        for (from, to) in [
+            (answers.answers(decoding), place.answers(decoding)),
+            (answers.verdicts(decoding), place.verdicts(decoding)),
+        ] {
+            if from.exists() {
+                std::fs::rename(&from, &to).map_err(|e| cannot_write(to.display(), e))?;
+            }
+        }
+    }
+    write_metrics(run, &known)
 }
 
 fn write_metrics(run: &Path, metrics: &Metrics) -> Result<()> {
@@ -237,7 +283,7 @@ pub fn evaluate_fresh(
 
 /// Scores the answers to a set, as [`answers`] left them in a folder.
 fn measured_set(task: &Task, folder: &SetFolder) -> Result<Evaluation> {
-    Ok(evaluate(&TestSet::new(&task.space.key, task.vars as u32), &Inputs::judge(folder, &task.writing)?)?)
+    Ok(evaluate(&set_of(task), &Inputs::judge(folder, &task.writing)?)?)
 }
 
 /// `config:vars,…` as tasks like the one that the model was trained on.

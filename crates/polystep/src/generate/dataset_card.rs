@@ -1,6 +1,7 @@
 //! The dataset card: a README.md whose YAML front matter tells Hugging Face `datasets` where the shards are and what a row
 //! holds, and whose text says how to make the same data again.
 
+use arrow_schema::{DataType, FieldRef, Fields};
 use polystep_core::arithmetic::{self, Drill};
 use polystep_core::space::{KEYS, Retry, Variables};
 use polystep_core::{Setting, Task, TermOrder, Writing};
@@ -26,6 +27,8 @@ pub struct Card<'a> {
     pub split: &'a str,
     /// What one row is.
     pub contents: Contents,
+    /// Its columns.
+    pub columns: Fields,
 }
 
 /// The parts of a card that depend on the kind of data.
@@ -42,7 +45,7 @@ impl Card<'_> {
         let Task { vars, writing: Writing { setting, granularity, notation, .. }, .. } = task;
         let Written { rows, bytes, memory } = written;
         let size = size_category(*rows);
-        let features = self.features();
+        let features = features(&self.columns, "  ");
         let (unit, flag, columns) = match self.contents {
             Contents::Proofs => ("proofs", "--proofs", PROOF_COLUMNS),
             Contents::Steps => ("step examples", "--steps", STEP_COLUMNS),
@@ -152,32 +155,23 @@ Every state of a proof has the same value; the last one is the polynomial in nor
         }
         flags
     }
+}
 
-    fn features(&self) -> String {
-        let plain = |names: &[(&str, &str)]| {
-            names.iter().map(|(name, kind)| format!("  - name: {name}\n    dtype: {kind}\n")).collect::<String>()
-        };
-        match self.contents {
-            Contents::Proofs => {
-                let strings = ["config", "vars", "setting", "granularity", "notation", "start", "end"];
-                let kind = |name: &str| if name == "vars" { "uint32" } else { "string" };
-                plain(&[("id", "string"), ("seed", "uint64"), ("index", "uint64")])
-                    + &plain(&strings.map(|name| (name, kind(name))))
-                    + "  - name: steps\n    list:\n"
-                    + &["kind", "input", "target", "next"]
-                        .map(|name| format!("    - name: {name}\n      dtype: string\n"))
-                        .concat()
+/// The columns as Hugging Face describes them; a list of structs has columns of its own.
+fn features(fields: &Fields, indent: &str) -> String {
+    let feature = |field: &FieldRef| {
+        let kind = match field.data_type() {
+            DataType::List(item) => {
+                let DataType::Struct(inner) = item.data_type() else { return String::new() };
+                format!("list:\n{}", features(inner, &format!("{indent}  ")))
             }
-            Contents::Steps => plain(&[
-                ("proof", "string"),
-                ("step", "uint32"),
-                ("kind", "string"),
-                ("input", "string"),
-                ("target", "string"),
-                ("next", "string"),
-            ]),
-        }
-    }
+            DataType::UInt32 => "dtype: uint32\n".to_owned(),
+            DataType::UInt64 => "dtype: uint64\n".to_owned(),
+            _ => "dtype: string\n".to_owned(),
+        };
+        format!("{indent}- name: {}\n{indent}  {kind}", field.name())
+    };
+    fields.iter().map(feature).collect()
 }
 
 const PROOF_COLUMNS: &str = "\

@@ -12,15 +12,15 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::Context;
 use clap::{Args as ClapArgs, ValueEnum};
 use polystep_core::sets::{BEAM_STEPS, FixedSet, SEED};
-use polystep_core::{Guard, Polynomials, Purpose, Sampler, Setting, Space, StepKind, Task};
+use polystep_core::{Guard, Polynomials, Purpose, Sampler, Setting, StepKind, Task};
 use polystep_record::ProofRecord;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::args::{Named, SpaceArgs, ThreadArgs, WritingArgs};
+use crate::args::{Named, TaskArgs, ThreadArgs};
 use crate::failure::{Result, bad_input};
 use crate::interrupt;
-use crate::output::Output;
+use crate::output::{Output, note};
 use crate::progress::Progress;
 use dataset_card::{Card, Contents};
 use parquet::{Shards, proof_batch, step_batch};
@@ -54,12 +54,7 @@ Training polynomials whose endpoint occurs in a valid, test or beam set are draw
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     #[command(flatten)]
-    space: SpaceArgs,
-    /// How many variables
-    #[arg(long, default_value_t = 1)]
-    vars: usize,
-    #[command(flatten)]
-    writing: WritingArgs,
+    task: TaskArgs,
     /// Which stream of polynomials
     #[arg(long, default_value = "train")]
     split: Named<Purpose>,
@@ -128,14 +123,7 @@ pub fn run(args: Args) -> Result<()> {
         _ => Amount::Proofs(1000),
     };
     let seed = args.seed.unwrap_or(if FixedSet::of(purpose).is_some() { SEED } else { 1 });
-    let writing = &args.writing;
-    // A configuration with the arithmetic probe means all exercises; the probe has keys of its own beside these.
-    let config = &args.space.config;
-    let exercises =
-        writing.setting == Setting::Arithmetic && !config.ends_with(".toml") && Space::of_key(config).is_err();
-    let space = if exercises { Space::exercises(config).map_err(bad_input)? } else { args.space.space()? };
-    let task = Task { space, vars: args.vars, writing: writing.writing() };
-    let generator = Generator::new(task, seed, purpose, &args.threads)?;
+    let generator = Generator::new(args.task.task()?, seed, purpose, &args.threads)?;
     interrupt::listen()?;
     match (args.format, args.out) {
         (Format::Jsonl, out) => {
@@ -155,11 +143,12 @@ pub fn run(args: Args) -> Result<()> {
                 Rows::Proofs(proofs) => shards.write(proof_batch(&proofs)?),
                 Rows::Steps(steps) => shards.write(step_batch(&steps)?),
             })?;
-            let contents = match amount {
-                Amount::Proofs(_) => Contents::Proofs,
-                Amount::Steps(_) => Contents::Steps,
+            let (contents, empty) = match amount {
+                Amount::Proofs(_) => (Contents::Proofs, proof_batch(&[])?),
+                Amount::Steps(_) => (Contents::Steps, step_batch(&[])?),
             };
-            let card = Card { task: &generator.task, seed, split: purpose.name(), contents };
+            let columns = empty.schema().fields().clone();
+            let card = Card { task: &generator.task, seed, split: purpose.name(), contents, columns };
             shards.finish(|written| card.markdown(&written))?;
             generator.tell_redrawn();
             Ok(())
@@ -243,11 +232,7 @@ impl Generator {
             let share = 100.0 * rejected as f64 / drawn.max(1) as f64;
             let exercises = self.task.writing.setting == Setting::Arithmetic;
             let what = if exercises { "these exercises are" } else { "their endpoints are" };
-            // A closed standard error must not fail a run that is finished.
-            let _ = writeln!(
-                std::io::stderr(),
-                "the guard drew {rejected} of {drawn} again ({share:.1} %): {what} in a fixed set"
-            );
+            note(format_args!("the guard drew {rejected} of {drawn} again ({share:.1} %): {what} in a fixed set"));
         }
     }
 

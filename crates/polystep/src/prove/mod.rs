@@ -25,7 +25,7 @@ use crate::trained_model::TrainedModel;
 
 const EXAMPLES: &str = "\
 Examples:
-  polystep prove '(2*x)*(x+3)+(x+1)*(4)'                     by the model in the box that fits
+  polystep prove '(2*x)*(x+3)+(x+1)*(4)'                     by the bundled model that fits
   polystep prove '(2*x)*(x+3)+(x+1)*(4)' --alternatives      and how sure it is
   polystep prove '(2*x)*(x+3)+(x+1)*(4)' --model runs/fast   by a model of yours
   polystep prove '2*(x+1)*(x+3) + x' --symbolic --granularity fine
@@ -83,7 +83,7 @@ pub fn run(args: Args) -> Result<()> {
     let start = notation::parse(&expression, typed_in, style)
         .map_err(|e| bad_text("", &expression, e.span.clone(), &e, "here"))?;
     let trained = match trained {
-        None if !symbolic && !latex => from_the_box(&start, &writing)?,
+        None if !symbolic && !latex => bundled_model(&start, &writing)?,
         trained => trained,
     };
     if let Some(trained) = trained {
@@ -101,8 +101,8 @@ pub fn run(args: Args) -> Result<()> {
     print(&text)
 }
 
-/// The model in the box that fits; without one, a note says why the exact proof follows.
-fn from_the_box(start: &State, writing: &Writing) -> Result<Option<TrainedModel>> {
+/// The bundled model that fits; without one, a note says why the exact proof follows.
+fn bundled_model(start: &State, writing: &Writing) -> Result<Option<TrainedModel>> {
     let note = |why: std::fmt::Arguments| note(format_args!("note: {why}; this is the exact proof"));
     let Some(folder) = bundled::folder() else {
         note(format_args!("there is no folder models/ with trained models"));

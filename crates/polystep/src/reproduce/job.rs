@@ -13,7 +13,7 @@ use polystep_study::records::{Record, Records};
 use polystep_study::tables::{Experiment, TestSet, test_sets};
 
 use super::table_plan::TablePlans;
-use crate::failure::{Result, bad_input};
+use crate::failure::Result;
 
 /// A run that is asked for.
 #[derive(Clone, Debug)]
@@ -70,7 +70,7 @@ pub struct Folders {
     pub runs: PathBuf,
     /// Records and ledgers, committed.
     pub results: PathBuf,
-    /// Models in the box, if there is one.
+    /// The bundled models, if they are here.
     pub models: Option<PathBuf>,
 }
 
@@ -80,7 +80,7 @@ impl Folders {
         self.runs.join(name)
     }
 
-    fn boxed(&self, name: &str) -> Option<PathBuf> {
+    fn bundled(&self, name: &str) -> Option<PathBuf> {
         Some(self.models.as_ref()?.join(name))
     }
 
@@ -89,14 +89,25 @@ impl Folders {
         self.results.join("runs")
     }
 
+    /// The jobs that are not done.
+    pub fn open_jobs(&self, jobs: Vec<Job>, records: &Records) -> Result<Vec<Job>> {
+        let mut open = Vec::new();
+        for job in jobs {
+            if self.remaining(&job, records)? != Remaining::Done {
+                open.push(job);
+            }
+        }
+        Ok(open)
+    }
+
     /// What is to be done about a run.
-    pub fn state(&self, job: &Job, records: &Records) -> Result<Remaining> {
+    pub fn remaining(&self, job: &Job, records: &Records) -> Result<Remaining> {
         if job.missing(records.get(&job.name)).is_empty() {
             return Ok(Remaining::Done);
         }
         let run = self.run(&job.name);
         if is_trained(&run) {
-            Record::read(&run).map_err(bad_input)?;
+            Record::read(&run)?;
             return Ok(Remaining::Evaluate);
         }
         Ok(match () {
@@ -108,14 +119,14 @@ impl Folders {
 
     /// The folder that holds the weights of a finished run, if one is here.
     pub fn weights(&self, name: &str) -> Option<PathBuf> {
-        [Some(self.run(name)), self.boxed(name)].into_iter().flatten().find(|folder| is_trained(folder))
+        [Some(self.run(name)), self.bundled(name)].into_iter().flatten().find(|folder| is_trained(folder))
     }
 
-    /// Makes sure that the weights of a run lie in its folder, from where they are evaluated; a boxed model is copied, so that
-    /// its box stays as it is.
-    pub fn unbox(&self, name: &str) -> Result<()> {
+    /// Makes sure that the weights of a run lie in its folder, where they are evaluated. A bundled model is copied, so that its
+    /// own folder stays as it is.
+    pub fn copy_bundled(&self, name: &str) -> Result<()> {
         let to = self.run(name);
-        let Some(from) = self.boxed(name).filter(|_| !RunFolder::new(&to).is_begun()) else { return Ok(()) };
+        let Some(from) = self.bundled(name).filter(|_| !RunFolder::new(&to).is_begun()) else { return Ok(()) };
         std::fs::create_dir_all(&to).with_context(|| format!("cannot make {}", to.display()))?;
         let (from, to) = (RunFolder::new(from), RunFolder::new(to));
         for file in [RunFolder::model, RunFolder::metrics, RunFolder::log, RunFolder::config] {

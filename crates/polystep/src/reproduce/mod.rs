@@ -1,9 +1,11 @@
 //! `polystep reproduce`: the paper's tables, made here, the paper's numbers beside ours.
 //!
-//! In the order of the work: `select` the rows, look up their runs in `plan`s, see what there is of each (`runs`), make the rest
-//! (`work`, at the pace of `pace`), enter it into the `results`, and `show` the tables. Nothing that is done is done again, and a
-//! command that was stopped goes on where it stopped; only `--eval-only` tests `again` what has been tested.
+//! In the order of the work: a `row_filter` picks the rows of a `selection`; each row needs runs, which a `table_plan` sets up as
+//! `job`s; the `job_runner` makes those that are missing, each in a `child` process, at the estimated `pace`; the
+//! `results_folder` takes their records and makes the ledgers; `show` prints the tables. Finished work is never repeated, and a
+//! command that was stopped goes on where it stopped. Only `--eval-only` measures finished models again (`retest`).
 
+mod child;
 mod import;
 mod job;
 mod job_runner;
@@ -12,27 +14,28 @@ mod results_folder;
 mod retest;
 mod row_filter;
 mod search;
+mod selection;
 mod show;
 mod sizes;
 mod table_plan;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
-use polystep_study::plots::{self, Figure};
-use polystep_study::tables::{Kind, Need, Recipe, Row, Table, View};
+use polystep_study::tables::{Recipe, Table, View};
 
 use crate::args::{ThreadArgs, deadline, positive_minutes};
 use crate::device::Device;
-use crate::failure::{Failure, Result, bad_input};
+use crate::failure::{Result, bad_input};
 use crate::output::note;
 use crate::table::counted;
 use crate::{bundled, interrupt, say};
-use job::{Folders, Job, Remaining};
+use job::Folders;
 use job_runner::JobRunner;
 use pace::Pace;
-use results_folder::{ResultsFolder, write_whole};
+use results_folder::ResultsFolder;
 use row_filter::RowFilter;
+use selection::Selection;
 use table_plan::TablePlans;
 
 const EXAMPLES: &str = "\
@@ -72,7 +75,7 @@ pub struct Args {
     /// Show the runs that would be made, in order, and do nothing
     #[arg(long)]
     dry_run: bool,
-    /// Train nothing: test the models that are here, those in the box too, and compare with their records
+    /// Train nothing: test the models that are here, also the bundled ones, and compare with their records
     #[arg(long)]
     eval_only: bool,
     /// Compute nothing: make the tables and ledgers from the records
@@ -85,7 +88,7 @@ pub struct Args {
     #[arg(long, default_value_t = Recipe::Fast)]
     recipe: Recipe,
     /// Repeat every run from the seeds 1 to N
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000))]
     seeds: u64,
     /// Stop within so many minutes, at the end of a run or at a checkpoint
     #[arg(long, value_name = "M", value_parser = positive_minutes)]
@@ -128,19 +131,17 @@ pub fn run(args: Args) -> Result<()> {
     let plans = TablePlans::read(args.plan.as_deref())?;
     let folders = Folders { runs: args.runs.clone(), results: args.results.clone(), models: bundled::folder() };
     let mut results = ResultsFolder::open(&folders)?;
-    for folder in &args.import {
-        import::import(folder, &plans, &mut results)?;
-    }
+    args.import.iter().try_for_each(|folder| import::import(folder, &plans, &mut results))?;
     let pace = Pace::of(args.device, args.threads.count(), args.jobs, &plans, &results.records);
     if args.list {
         args.table.iter().try_for_each(|name| plans.named(name).map(drop))?;
         return show::list(&args.table, &plans, &folders, &results, &pace, args.recipe, args.seeds);
     }
-    let tables = args.tables(&plans)?;
-    if tables.is_empty() {
+    let selection = args.selection(&plans)?;
+    if selection.tables.is_empty() {
         return Ok(());
     }
-    let jobs = jobs(&plans, &tables, args.recipe, args.seeds);
+    let jobs = selection.jobs(&plans);
     // Before the first run, not in the middle of the night.
     jobs.iter().try_for_each(|job| plans.config(&job.experiment).map(drop))?;
     if args.dry_run {
@@ -157,143 +158,73 @@ pub fn run(args: Args) -> Result<()> {
         train: !args.eval_only,
         search: args.search,
     };
-    let mut open = Vec::new();
-    for job in jobs {
-        if !args.show && folders.state(&job, &results.records)? != Remaining::Done {
-            open.push(job);
-        }
-    }
+    let open = if args.show { Vec::new() } else { folders.open_jobs(jobs, &results.records)? };
     let fresh: Vec<String> = open.iter().map(|job| job.name.clone()).collect();
     let summary = runner.work(open, &mut results)?;
-    let train = !args.eval_only && !args.show;
-    for (table, rows) in tables.iter().filter(|(table, _)| table.kind() == Kind::Sizes && train) {
-        let draws = plans.named(table.name)?.1.draws()?;
-        sizes::make(&results, table, rows, draws, &args.threads, deadline)?;
+    if !args.eval_only && !args.show {
+        sizes::make_missing(&selection, &plans, &results, &args.threads, deadline)?;
     }
-    results.update_ledgers(tables.iter().map(|(table, _)| *table), args.recipe)?;
-    let views = args.views(&tables, &results)?;
+    results.update_ledgers(selection.tables.iter().map(|(table, _)| *table), args.recipe)?;
+    let views = selection.views(&results)?;
     args.print(&views)?;
     if let Some(folder) = &args.plots {
-        args.draw(folder, &tables, &views, &results)?;
+        selection.draw(folder, &views, &results, args.all)?;
     }
-    let mut answers = Vec::new();
-    if args.eval_only {
-        let needs: Vec<Need> = needs(&tables, args.recipe, args.seeds).map(|(_, need)| need).collect();
-        let mut tests = retest::tests(&needs, &folders, &results.records)?;
-        tests.retain(|test| !fresh.contains(&test.name));
-        if tests.is_empty() {
-            note("no model of these rows is here to be tested again");
-        }
-        answers = runner.retest(&tests, &results.records)?;
-    }
-    if !summary.left.is_empty() {
-        let why = if args.eval_only {
-            "with neither record nor weights here"
-        } else {
-            "still to be made, by the same command"
-        };
-        let (some, rest) = summary.left.split_at(summary.left.len().min(NAMED));
-        let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
-        note(format_args!("{} {why}: {}{more}", counted(summary.left.len(), "run"), some.join(", ")));
-    }
+    let answers = if args.eval_only { runner.retest(&selection, &fresh, &results.records)? } else { Vec::new() };
+    args.tell_left(&summary.left);
     match summary.failed.as_slice() {
         [] => retest::report(&answers, pace.device(), args.json),
         failed => {
             let runs = counted(failed.len(), "run");
-            Err(Failure::Runtime(anyhow::anyhow!("{runs} failed: {}", failed.join(", "))))
+            Err(anyhow::anyhow!("{runs} failed: {}", failed.join(", ")).into())
         }
     }
 }
 
 impl Args {
-    /// The tables and rows that are meant.
-    fn tables<'p>(&self, plans: &'p TablePlans) -> Result<Vec<(&'p Table, Vec<&'p Row>)>> {
-        if self.table.is_empty() && !self.all {
-            return match self.import.is_empty() {
-                true => Err(bad_input("which table? give --table NAME or --all; --list shows them")),
-                false => Ok(Vec::new()),
-            };
+    /// The tables and rows that are meant; none where runs are only imported.
+    fn selection<'p>(&self, plans: &'p TablePlans) -> Result<Selection<'p>> {
+        if self.table.is_empty() && !self.all && self.import.is_empty() {
+            return Err(bad_input("which table? give --table NAME or --all; --list shows them"));
         }
-        let rows = match &self.rows {
-            Some(text) => RowFilter::parse(text)?,
-            None => RowFilter::default(),
-        };
+        let filter = self.rows.as_deref().map(RowFilter::parse).transpose()?.unwrap_or_default();
         let chosen: Vec<&Table> = match self.all {
             true => plans.iter().map(|(table, _)| table).collect(),
             false => self.table.iter().map(|name| plans.named(name).map(|(t, _)| t)).collect::<Result<_>>()?,
         };
-        chosen.into_iter().map(|table| Ok((table, rows.of(table)?))).collect()
-    }
-
-    fn views(&self, tables: &[(&Table, Vec<&Row>)], results: &ResultsFolder) -> Result<Vec<View>> {
-        let view = |(table, rows): &(&Table, Vec<&Row>)| match table.kind() {
-            Kind::Sizes => sizes::view(results, table, rows),
-            _ => Ok(View::of(table, rows, self.recipe, self.seeds, &results.records)),
-        };
-        tables.iter().map(view).collect()
-    }
-
-    /// `--plots`.
-    fn draw(
-        &self,
-        folder: &Path,
-        tables: &[(&Table, Vec<&Row>)],
-        views: &[View],
-        results: &ResultsFolder,
-    ) -> Result<()> {
-        let tables = tables.iter().zip(views).map(|((table, _), view)| (*table, view));
-        let mut figures: Vec<Figure> = plots::of_tables(tables, self.seeds, &results.records);
-        // The probe is no table of its own.
-        figures.extend(plots::arithmetic(&results.records).filter(|_| self.all));
-        for (name, chart) in &figures {
-            write_whole(&folder.join(format!("{name}.svg")), &chart.file())?;
-        }
-        note(format_args!("{} in {}", counted(figures.len(), "figure"), folder.display()));
-        Ok(())
+        let tables = chosen.into_iter().map(|table| Ok((table, filter.of(table)?))).collect::<Result<_>>()?;
+        Ok(Selection { tables, recipe: self.recipe, seeds: self.seeds })
     }
 
     fn print(&self, views: &[View]) -> Result<()> {
         if self.json {
-            let text = serde_json::to_string_pretty(views)?;
-            return say!("{text}");
+            return say!("{}", serde_json::to_string_pretty(views)?);
         }
         for (i, view) in views.iter().enumerate() {
-            match self.markdown {
-                true => {
-                    say!("### {} (recipe {})\n\nOurs / the paper's.\n\n{}", view.table, view.recipe, view.markdown())?
-                }
-                false if i > 0 => say!("")?,
-                false => {}
+            if self.markdown {
+                say!("### {} (recipe {})\n\nOurs / the paper's.\n\n{}", view.table, view.recipe, view.markdown())?;
+                continue;
             }
-            if !self.markdown {
-                show::print(view)?;
+            if i > 0 {
+                say!("")?;
             }
+            show::print(view)?;
         }
         Ok(())
     }
-}
 
-/// What some rows need, seed by seed.
-fn needs(tables: &[(&Table, Vec<&Row>)], recipe: Recipe, seeds: u64) -> impl Iterator<Item = (u64, Need)> {
-    let rows = tables.iter().flat_map(|(_, rows)| rows.iter().copied());
-    (1..=seeds).flat_map(move |seed| rows.clone().flat_map(move |row| row.needs(recipe, seed)).map(move |n| (seed, n)))
-}
-
-/// The runs that some rows need, each once, in the order of their owners' tables: step-wise models first, then one-shot ones; a
-/// later seed after all of an earlier one.
-fn jobs(plans: &TablePlans, tables: &[(&Table, Vec<&Row>)], recipe: Recipe, seeds: u64) -> Vec<Job> {
-    let mut wanted = Vec::new();
-    for (seed, need) in needs(tables, recipe, seeds) {
-        let owner = plans.owner(&need.experiment).map(|(place, _)| place);
-        wanted.push((seed, owner, need.endpoint, need.experiment));
-    }
-    wanted.sort_by_key(|(seed, owner, endpoint, _)| (*seed, *owner, *endpoint));
-    let mut jobs: Vec<Job> = Vec::new();
-    for (.., experiment) in wanted {
-        let name = experiment.name();
-        if jobs.iter().all(|job| job.name != name) {
-            jobs.push(Job::new(experiment, plans));
+    /// Says which runs were not made.
+    fn tell_left(&self, left: &[String]) {
+        if left.is_empty() {
+            return;
         }
+        let why = if self.eval_only {
+            "with neither record nor weights here"
+        } else {
+            "still to be made, by the same command"
+        };
+        let (some, rest) = left.split_at(left.len().min(NAMED));
+        let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
+        note(format_args!("{} {why}: {}{more}", counted(left.len(), "run"), some.join(", ")));
     }
-    jobs
 }

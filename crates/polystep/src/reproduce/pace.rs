@@ -51,8 +51,8 @@ impl Pace {
     }
 
     /// Seconds that are left of a run, others beside it.
-    pub fn left(&self, plans: &TablePlans, experiment: &Experiment, state: Remaining) -> f64 {
-        match state {
+    pub fn left(&self, plans: &TablePlans, experiment: &Experiment, remaining: Remaining) -> f64 {
+        match remaining {
             Remaining::Done => 0.0,
             Remaining::Evaluate => self.evaluation(plans, experiment),
             Remaining::Resume | Remaining::Train => {

@@ -1,12 +1,11 @@
 //! `--eval-only`: models whose weights are here are tested again on this device, and set beside their records.
 //!
-//! A row is answered by its own model, from `runs/` or the box; else by a boxed model that has learned the row's space among
-//! others. What is measured again is greedy proofs, which decide a row; the numbers stay outside the results, which hold what the
-//! record's own device said.
+//! A row is answered by its own model, from `runs/` or among the bundled ones; else by a bundled model that has learned the row's
+//! space among others. Only greedy proofs are measured again: they decide a row. The new numbers are printed and not kept,
+//! because a record holds what its own device computed.
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -16,9 +15,11 @@ use polystep_record::RunFolder;
 use polystep_study::records::{Record, Records};
 use polystep_study::tables::{Experiment, Need, TestSet};
 
+use super::child::{Board, Ended};
 use super::job::Folders;
-use super::job_runner::{Board, JobRunner, Made};
-use crate::failure::{Failure, Result, bad_input};
+use super::job_runner::JobRunner;
+use super::selection::Selection;
+use crate::failure::Result;
 use crate::output::note;
 use crate::table::table;
 use crate::{interrupt, say};
@@ -53,8 +54,8 @@ impl Answer {
 }
 
 /// The tests that can be made here for what rows need, each model and set once.
-pub fn tests(needs: &[Need], folders: &Folders, records: &Records) -> Result<Vec<Test>> {
-    let boxed = boxed(folders)?;
+fn tests(needs: &[Need], folders: &Folders, records: &Records) -> Result<Vec<Test>> {
+    let bundled = bundled(folders)?;
     let mut tests: BTreeMap<String, Test> = BTreeMap::new();
     for Need { experiment, set, .. } in needs {
         let own = experiment.name();
@@ -67,7 +68,7 @@ pub fn tests(needs: &[Need], folders: &Folders, records: &Records) -> Result<Vec
         let known = |name: &String| records.get(name).is_some();
         let name = match folders.weights(&own).is_some() {
             true => Some(own).filter(known),
-            false => boxed.iter().find(can).map(|(name, _)| name.clone()),
+            false => bundled.iter().find(can).map(|(name, _)| name.clone()),
         };
         let Some((name, weights)) = name.and_then(|name| Some((name.clone(), folders.weights(&name)?))) else {
             continue;
@@ -85,19 +86,26 @@ pub fn tests(needs: &[Need], folders: &Folders, records: &Records) -> Result<Vec
     Ok(tests.into_values().collect())
 }
 
-/// The models in the box, by name.
-fn boxed(folders: &Folders) -> Result<Vec<(String, Record)>> {
+/// The bundled models, by name.
+fn bundled(folders: &Folders) -> Result<Vec<(String, Record)>> {
     let Some(models) = &folders.models else { return Ok(Vec::new()) };
-    let records = Records::read(models).map_err(bad_input)?;
+    let records = Records::read(models)?;
     Ok(records.iter().map(|(name, record)| (name.to_owned(), record.clone())).collect())
 }
 
 impl JobRunner<'_> {
-    /// Makes the tests, or as many as there is time for; a model that cannot be tested is an error.
-    pub fn retest(&self, tests: &[Test], records: &Records) -> Result<Vec<Answer>> {
+    /// Tests the models of a selection that are here again, but for those that were made just now (`fresh`), or as many as there
+    /// is time for. A model that cannot be tested is an error.
+    pub fn retest(&self, selection: &Selection, fresh: &[String], records: &Records) -> Result<Vec<Answer>> {
+        let needs: Vec<Need> = selection.needs().map(|(_, need)| need).collect();
+        let mut tests = tests(&needs, self.folders, records)?;
+        tests.retain(|test| !fresh.contains(&test.name));
+        if tests.is_empty() {
+            note("no model of these rows is here to be tested again");
+        }
         let board = Board::new();
         let mut answers = Vec::new();
-        for test in tests {
+        for test in &tests {
             let seconds = self.pace.evaluation(self.plans, &test.experiment) * test.sets.len() as f64;
             if !self.has_time(seconds) {
                 board.say(&format!("{}: not tested again, time is up", test.name));
@@ -107,19 +115,18 @@ impl JobRunner<'_> {
             let run = self.folders.runs.join(AGAIN).join(&test.name);
             prepare(&test.weights, &run)?;
             board.say(&format!("{}: tested again on {}", test.name, on.join(", ")));
-            let command = self.eval_command(&run, &test.sets, false, self.proofs(records, test));
-            match self.child(&test.name, &command, &run.join("eval.log"), &board)? {
-                ControlFlow::Continue(()) => {}
-                ControlFlow::Break(Made::Failed(why)) => {
+            match self.eval(&test.name, &run, &test.sets, false, proofs(records, test), &board)? {
+                Ended::Well => {}
+                Ended::Failed(why) => {
                     let from = test.weights.display();
-                    return Err(Failure::Runtime(anyhow::anyhow!("{}, copied from {from}: {why}", test.name)));
+                    return Err(anyhow::anyhow!("{}, copied from {from}: {why}", test.name).into());
                 }
-                ControlFlow::Break(_) => {
+                _ => {
                     interrupt::check()?;
                     continue;
                 }
             }
-            let measured = Record::read(&run).map_err(bad_input)?;
+            let measured = Record::read(&run)?;
             for set in &test.sets {
                 let exact = |record: &Record| Some(record.evaluation(set)?.greedy.as_ref()?.full_proof.exact);
                 let unanswered = || anyhow::anyhow!("{}: no answers on {}:{}", test.name, set.config, set.vars);
@@ -130,12 +137,12 @@ impl JobRunner<'_> {
         }
         Ok(answers)
     }
+}
 
-    /// As many proofs as the record has, so that the two can be compared.
-    fn proofs(&self, records: &Records, test: &Test) -> Option<u64> {
-        let evaluation = |set| records.get(&test.name)?.evaluation(set)?.greedy.as_ref();
-        test.sets.iter().filter_map(evaluation).map(|greedy| greedy.full_proof.exact.of).min()
-    }
+/// As many proofs as the record has, so that the two can be compared.
+fn proofs(records: &Records, test: &Test) -> Option<u64> {
+    let evaluation = |set| records.get(&test.name)?.evaluation(set)?.greedy.as_ref();
+    test.sets.iter().filter_map(evaluation).map(|greedy| greedy.full_proof.exact.of).min()
 }
 
 /// A folder with the weights and nothing that was measured before.
@@ -183,12 +190,13 @@ pub fn report(answers: &[Answer], device: &str, json: bool) -> Result<()> {
     let differ: Vec<&str> = answers.iter().filter(|a| !a.agrees()).map(|a| a.model.as_str()).collect();
     match differ.as_slice() {
         [] => Ok(()),
-        differ => Err(Failure::Runtime(anyhow::anyhow!(
+        differ => Err(anyhow::anyhow!(
             "{} of {} numbers lie outside the interval of their record: {}",
             differ.len(),
             answers.len(),
             differ.join(", ")
-        ))),
+        )
+        .into()),
     }
 }
 
@@ -199,14 +207,14 @@ mod tests {
 
     /// A row's own model comes first; one that learned several spaces answers for those that have none, in its own format only.
     #[test]
-    fn the_box_answers_for_the_rows_it_can() {
+    fn bundled_models_answer_for_the_rows_they_can() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let folders = Folders { runs: "none".into(), results: root.join("results"), models: Some(root.join("models")) };
         let records = Records::read(&folders.records()).expect("the records are whole");
         let found = |table: &str, recipe| -> Vec<(String, Vec<String>)> {
             let table = Table::named(table).expect("a table");
             let needs: Vec<Need> = table.needs(recipe, 1).into_iter().map(|(_, need)| need).collect();
-            let tests = super::tests(&needs, &folders, &records).expect("the box is whole");
+            let tests = super::tests(&needs, &folders, &records).expect("the bundled models are whole");
             let sets = |test: &Test| test.sets.iter().map(|set| format!("{}:{}", set.config, set.vars)).collect();
             tests.iter().map(|test| (test.name.clone(), sets(test))).collect()
         };

@@ -9,6 +9,7 @@ use polystep_study::tables::{Kind, Recipe, Row, Table, View};
 use super::job::{Folders, Job, Remaining};
 use super::pace::{Pace, clock};
 use super::results_folder::ResultsFolder;
+use super::selection::Selection;
 use super::sizes;
 use super::table_plan::TablePlans;
 use crate::failure::Result;
@@ -33,12 +34,12 @@ pub fn list(
             let seconds = plan.cost.map_or(0.0, |cost| cost.seconds_per_run);
             (done, rows.len(), seconds * (rows.len() - done) as f64)
         } else {
-            let jobs = super::jobs(plans, &[(table, rows.clone())], recipe, seeds);
+            let jobs = Selection { tables: vec![(table, rows.clone())], recipe, seeds }.jobs(plans);
             let (mut done, mut left) = (0, 0.0);
             for job in &jobs {
-                let state = folders.state(job, &results.records)?;
-                done += usize::from(state == Remaining::Done);
-                left += pace.left(plans, &job.experiment, state);
+                let remaining = folders.remaining(job, &results.records)?;
+                done += usize::from(remaining == Remaining::Done);
+                left += pace.left(plans, &job.experiment, remaining);
             }
             (done, jobs.len(), pace.together(left))
         };
@@ -75,10 +76,10 @@ pub fn dry_run(
 ) -> Result<()> {
     let mut total = 0.0;
     for job in jobs {
-        let state = folders.state(job, &results.records)?;
-        let left = pace.left(plans, &job.experiment, state);
+        let remaining = folders.remaining(job, &results.records)?;
+        let left = pace.left(plans, &job.experiment, remaining);
         total += left;
-        let what = match state {
+        let what = match remaining {
             Remaining::Done => continue,
             Remaining::Evaluate => "evaluate",
             Remaining::Resume => "resume  ",

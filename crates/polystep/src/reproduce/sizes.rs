@@ -6,9 +6,11 @@ use polystep_core::Space;
 use polystep_core::collision::estimate;
 use polystep_study::ledger::{Ledger, LedgerColumn};
 use polystep_study::side_by_side::Cell;
-use polystep_study::tables::{Recipe, Row, Table, View, ViewRow};
+use polystep_study::tables::{Kind, Recipe, Row, Table, View, ViewRow};
 
 use super::results_folder::ResultsFolder;
+use super::selection::Selection;
+use super::table_plan::TablePlans;
 use crate::args::ThreadArgs;
 use crate::failure::Result;
 use crate::interrupt;
@@ -35,8 +37,23 @@ pub fn done(results: &ResultsFolder, table: &Table, rows: &[&Row]) -> Result<usi
     Ok(rows.iter().filter(|row| ledger.as_ref().is_some_and(|l| line(l, row).is_some())).count())
 }
 
+/// Makes what the selection lacks of tables of sizes.
+pub fn make_missing(
+    selection: &Selection,
+    plans: &TablePlans,
+    results: &ResultsFolder,
+    threads: &ThreadArgs,
+    deadline: Option<Instant>,
+) -> Result<()> {
+    for (table, rows) in selection.tables.iter().filter(|(table, _)| table.kind() == Kind::Sizes) {
+        let draws = plans.named(table.name)?.1.draws()?;
+        make(results, table, rows, draws, threads, deadline)?;
+    }
+    Ok(())
+}
+
 /// Estimates the rows that the ledger lacks, and writes it after each; stops at the deadline.
-pub fn make(
+fn make(
     results: &ResultsFolder,
     table: &Table,
     rows: &[&Row],

@@ -1,0 +1,107 @@
+//! `polystep bench generate`: samples, proves and tokenises step examples into memory, as training does, and counts them.
+//! Nothing is written, so the figure is the library's and not the disk's.
+
+use clap::Args as ClapArgs;
+use polystep_core::bench::{self, Throughput};
+use serde::Serialize;
+
+use crate::args::{TaskArgs, ThreadArgs};
+use crate::failure::Result;
+use crate::say;
+use crate::table::{counted, table};
+
+const EXAMPLES: &str = "\
+Examples:
+  polystep bench generate --config large_coeff
+  polystep bench generate --config medium_terms --vars 2 --setting calculator --json";
+
+/// Flags of `polystep bench generate`.
+#[derive(ClapArgs, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    #[command(flatten)]
+    task: TaskArgs,
+    #[command(flatten)]
+    threads: ThreadArgs,
+    /// Proofs per measurement
+    #[arg(long, default_value_t = 1_000_000, value_name = "N")]
+    proofs: u64,
+    /// Measurements per number of threads; the best is reported
+    #[arg(long, default_value_t = 3, value_name = "N")]
+    repeat: u32,
+    /// The seed of the data
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// One measurement.
+#[derive(Serialize, Clone, Copy, Debug)]
+struct Measurement {
+    threads: usize,
+    seconds: f64,
+    proofs: u64,
+    steps: u64,
+    tokens: u64,
+    steps_per_s: f64,
+}
+
+/// What `--json` prints.
+#[derive(Serialize, Debug)]
+struct Report {
+    bench: &'static str,
+    config: String,
+    vars: usize,
+    setting: String,
+    granularity: String,
+    notation: String,
+    seed: u64,
+    runs: Vec<Measurement>,
+}
+
+/// Measures.
+pub fn run(args: Args) -> Result<()> {
+    let task = args.task.task()?;
+    let mut counts = vec![1, args.threads.count()];
+    counts.dedup();
+    let mut runs = Vec::new();
+    for threads in counts {
+        let mut best: Option<Throughput> = None;
+        for _ in 0..args.repeat.max(1) {
+            let run = bench::generate(&task, args.seed, args.proofs, threads)?;
+            best = best.filter(|b| b.elapsed <= run.elapsed).or(Some(run));
+        }
+        runs.extend(best.map(|run| {
+            let Throughput { proofs, steps, tokens, elapsed } = run;
+            let steps_per_s = run.steps_per_second();
+            Measurement { threads, seconds: elapsed.as_secs_f64(), proofs, steps, tokens, steps_per_s }
+        }));
+    }
+    let report = Report {
+        bench: "generate",
+        config: task.space.key.clone(),
+        vars: task.vars,
+        setting: task.writing.setting.to_string(),
+        granularity: task.writing.granularity.to_string(),
+        notation: task.writing.notation.to_string(),
+        seed: args.seed,
+        runs,
+    };
+    if args.json { say!("{}", serde_json::to_string(&report)?) } else { print(&report) }
+}
+
+fn print(report: &Report) -> Result<()> {
+    let Report { config, vars, setting, granularity, notation, runs, .. } = report;
+    say!(
+        "{config}, {}, {setting}, {granularity}, {notation}: sampled, proved and tokenised in memory",
+        counted(*vars, "variable")
+    )?;
+    let rows = runs.iter().map(|run| {
+        let rate = |n: u64| format!("{:.0}", n as f64 / run.seconds);
+        let speed_up = format!("{:.2}", run.steps_per_s / runs[0].steps_per_s);
+        [run.threads.to_string(), rate(run.steps), rate(run.proofs), rate(run.tokens), speed_up]
+    });
+    say!("{}", table(0, ["threads", "steps/s", "proofs/s", "tokens/s", "speed-up"], rows))
+}
