@@ -84,6 +84,11 @@ impl Metrics {
         let at = self.evaluations.iter().position(own).unwrap_or(0);
         Some((at, self.evaluations.get(at)?))
     }
+
+    /// What training measured on the test set when it ended.
+    pub fn test(&self) -> Option<Scores> {
+        Scores::deserialize(self.other.get("test")?).ok()
+    }
 }
 
 /// Where a run comes from. A model from elsewhere may have none of this.

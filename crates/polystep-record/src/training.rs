@@ -19,11 +19,13 @@ pub struct Scores {
     #[serde(with = "fraction")]
     pub stepwise: Proportion,
     /// Steps that are right, by what was expected.
-    #[serde(with = "fraction::map")]
+    #[serde(default, with = "fraction::map")]
     pub by_kind: BTreeMap<String, Proportion>,
     /// Mean loss over the target tokens of the steps that fit into the model.
+    #[serde(default)]
     pub loss: f64,
     /// Steps longer than the model can take: wrong, not dropped.
+    #[serde(default)]
     pub too_long: u64,
     /// A calculator's brackets were compared as they stand, before evaluation: a lower bound of what `eval` counts.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -1,13 +1,15 @@
-//! The paper's columns, filled with our numbers, the paper's beside them.
+//! The paper's columns, and where `metrics.json` has our number for each.
 //!
 //! One list decides names, order and headings for the report, the Markdown and LaTeX tables and the ledger.
 
 use polystep_core::StepKind;
 use polystep_core::arithmetic::Drill;
+use polystep_record::metrics::Sure;
+use polystep_record::{PaperSetting, Proportion};
 use serde::Serialize;
 
-use crate::metrics::{Evaluation, Metrics};
-use polystep_record::{PaperSetting, Proportion};
+use crate::metrics::{Evaluation, Metrics, Right};
+use crate::side_by_side::Cell;
 
 /// How a column's numbers are written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -21,167 +23,203 @@ pub enum Unit {
     Count,
 }
 
+/// What a column of the paper's tables shows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Quantity {
+    /// How many unsimplified polynomials a space has.
+    EquationSize,
+    /// How many endpoints a space has.
+    EndpointSize,
+    /// Training examples of the one-shot model.
+    EndpointExamples,
+    /// Endpoints that the one-shot model has right.
+    EndpointAccuracy,
+    /// Training examples.
+    Examples,
+    /// Full proofs that are right.
+    FullProof,
+    /// Steps that are right.
+    Stepwise,
+    /// Steps whose first beam is right.
+    Top1,
+    /// Steps with a right one among the first five beams.
+    AnyOf5,
+    /// Answers that are sure.
+    SureRate,
+    /// Sure answers that are right.
+    Precision,
+    /// Right answers that are sure.
+    Recall,
+    /// The harmonic mean of precision and recall.
+    F1,
+    /// Wrong proofs whose first wrong step is of this kind.
+    FirstError(StepKind),
+    /// Wrong steps that are of this kind.
+    AllErrors(StepKind),
+    /// Exercises of this kind that are right.
+    Exercises(Drill),
+}
+
+use Quantity::{
+    AllErrors, AnyOf5, EndpointAccuracy, EndpointExamples, EndpointSize, EquationSize, Examples, Exercises, F1,
+    FirstError, FullProof, Precision, Recall, Stepwise, SureRate, Top1,
+};
+
 /// A column of the paper's tables.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Column {
+    /// What it shows.
+    #[serde(skip)]
+    pub quantity: Quantity,
     /// The name in the CSVs and in the ledger.
     pub name: &'static str,
     /// What several columns have in common.
     pub group: &'static str,
     /// The heading.
     pub heading: &'static str,
-    /// How it is written.
+    /// How its numbers are written.
     pub unit: Unit,
 }
 
-const fn column(name: &'static str, group: &'static str, heading: &'static str, unit: Unit) -> Column {
-    Column { name, group, heading, unit }
+const fn column(
+    quantity: Quantity,
+    name: &'static str,
+    group: &'static str,
+    heading: &'static str,
+    unit: Unit,
+) -> Column {
+    Column { quantity, name, group, heading, unit }
 }
 
 /// Every column, in the paper's order.
 pub const COLUMNS: [Column; 25] = [
-    column("equation_size_estimate", "Size", "Equations", Unit::Count),
-    column("endpoint_size_estimate", "Size", "Endpoints", Unit::Count),
-    column("endpoint_train_examples", "Endpoint", "#EE", Unit::Count),
-    column("endpoint_acc", "Endpoint", "Accuracy", Unit::Percent),
-    column("train_examples", "Training", "#Train", Unit::Count),
-    column("full_proof_acc", "Greedy", "Full proof", Unit::Percent),
-    column("stepwise_acc", "Greedy", "Stepwise", Unit::Percent),
-    column("top1_acc_beam5", "Beam 5", "Top-1", Unit::Percent),
-    column("beam5_acc", "Beam 5", "Any of 5", Unit::Percent),
-    column("sure_rate", "Calibration", "Sure rate", Unit::Percent),
-    column("precision", "Calibration", "P", Unit::Percent),
-    column("recall", "Calibration", "R", Unit::Percent),
-    column("f1", "Calibration", "F1", Unit::Fraction),
-    column("err_first_fac", "First error", "fac", Unit::Percent),
-    column("err_first_mul", "First error", "mul", Unit::Percent),
-    column("err_first_sum", "First error", "sum", Unit::Percent),
-    column("err_first_mark", "First error", "mark", Unit::Percent),
-    column("err_total_fac", "All errors", "fac", Unit::Percent),
-    column("err_total_mul", "All errors", "mul", Unit::Percent),
-    column("err_total_sum", "All errors", "sum", Unit::Percent),
-    column("err_total_mark", "All errors", "mark", Unit::Percent),
-    column("add4_acc", ARITHMETIC, "4-digit sums", Unit::Percent),
-    column("add9_acc", ARITHMETIC, "9-digit sums", Unit::Percent),
-    column("mul4_acc", ARITHMETIC, "4-digit products", Unit::Percent),
-    column("mul9_acc", ARITHMETIC, "9-digit products", Unit::Percent),
+    column(EquationSize, "equation_size_estimate", "Size", "Equations", Unit::Count),
+    column(EndpointSize, "endpoint_size_estimate", "Size", "Endpoints", Unit::Count),
+    column(EndpointExamples, "endpoint_train_examples", "Endpoint", "#EE", Unit::Count),
+    column(EndpointAccuracy, "endpoint_acc", "Endpoint", "Accuracy", Unit::Percent),
+    column(Examples, "train_examples", "Training", "#Train", Unit::Count),
+    column(FullProof, "full_proof_acc", "Greedy", "Full proof", Unit::Percent),
+    column(Stepwise, "stepwise_acc", "Greedy", "Stepwise", Unit::Percent),
+    column(Top1, "top1_acc_beam5", "Beam 5", "Top-1", Unit::Percent),
+    column(AnyOf5, "beam5_acc", "Beam 5", "Any of 5", Unit::Percent),
+    column(SureRate, "sure_rate", "Calibration", "Sure rate", Unit::Percent),
+    column(Precision, "precision", "Calibration", "P", Unit::Percent),
+    column(Recall, "recall", "Calibration", "R", Unit::Percent),
+    column(F1, "f1", "Calibration", "F1", Unit::Fraction),
+    column(FirstError(StepKind::Facstep), "err_first_fac", "First error", "fac", Unit::Percent),
+    column(FirstError(StepKind::Mulstep), "err_first_mul", "First error", "mul", Unit::Percent),
+    column(FirstError(StepKind::Sumstep), "err_first_sum", "First error", "sum", Unit::Percent),
+    column(FirstError(StepKind::Markstep), "err_first_mark", "First error", "mark", Unit::Percent),
+    column(AllErrors(StepKind::Facstep), "err_total_fac", "All errors", "fac", Unit::Percent),
+    column(AllErrors(StepKind::Mulstep), "err_total_mul", "All errors", "mul", Unit::Percent),
+    column(AllErrors(StepKind::Sumstep), "err_total_sum", "All errors", "sum", Unit::Percent),
+    column(AllErrors(StepKind::Markstep), "err_total_mark", "All errors", "mark", Unit::Percent),
+    column(Exercises(Drill::Add4), "add4_acc", "Arithmetic", "4-digit sums", Unit::Percent),
+    column(Exercises(Drill::Add9), "add9_acc", "Arithmetic", "9-digit sums", Unit::Percent),
+    column(Exercises(Drill::Mul4), "mul4_acc", "Arithmetic", "4-digit products", Unit::Percent),
+    column(Exercises(Drill::Mul9), "mul9_acc", "Arithmetic", "9-digit products", Unit::Percent),
 ];
 
-/// The group of the probe's columns, which no other experiment has.
-const ARITHMETIC: &str = "Arithmetic";
-
 impl Column {
+    /// The column of this name.
+    pub fn named(name: &str) -> Option<Column> {
+        COLUMNS.into_iter().find(|column| column.name == name)
+    }
+
+    /// Whether it counts errors. Tables of errors are shown apart from the others.
+    pub fn is_error(self) -> bool {
+        matches!(self.quantity, FirstError(_) | AllErrors(_))
+    }
+
+    /// Whether it is about the one-shot model, which the paper lists on the rows of the step-wise one.
+    pub fn is_one_shot(self) -> bool {
+        matches!(self.quantity, EndpointExamples | EndpointAccuracy)
+    }
+
+    /// Whether it shows full proofs, or what a one-shot model has instead of them.
+    pub fn is_headline(self) -> bool {
+        matches!(self.quantity, FullProof | EndpointAccuracy)
+    }
+
     /// Whether a higher number is better. A share of errors or a number of examples is neither good nor bad.
     pub fn more_is_better(self) -> bool {
-        self.unit != Unit::Count && !self.name.starts_with("err_")
+        self.unit != Unit::Count && !self.is_error()
+    }
+
+    /// Whether its number has an interval.
+    pub fn has_interval(self) -> bool {
+        self.unit == Unit::Percent
+    }
+
+    /// Whether `symbolic` has another meaning than `exact`.
+    pub fn has_symbolic(self) -> bool {
+        self.more_is_better() && !matches!(self.quantity, SureRate | Exercises(_))
     }
 }
 
-/// Where a column's number stands in an evaluation of `metrics.json`, as a JSON pointer; counts stand at the top.
-pub fn pointer(evaluation: &Evaluation, column: &str) -> Option<String> {
-    let kind = |kind: StepKind| evaluation.greedy.as_ref()?.errors.kinds.iter().position(|k| k.kind == kind);
-    if let Some(rest) = column.strip_prefix("err_") {
-        let (which, name) = rest.split_once('_')?;
-        let kind = kind(match name {
-            "fac" => StepKind::Facstep,
-            "mul" => StepKind::Mulstep,
-            "sum" => StepKind::Sumstep,
-            _ => StepKind::Markstep,
-        })?;
-        return Some(format!("/greedy/errors/kinds/{kind}/{which}/percent"));
-    }
-    if let Some(kind) = exercises(column) {
-        return Some(format!("/greedy/by_kind/{kind}/percent"));
-    }
-    let place = match column {
-        "endpoint_acc" | "full_proof_acc" => "/greedy/full_proof/exact/percent",
-        "stepwise_acc" => "/greedy/stepwise/exact/percent",
-        "top1_acc_beam5" => "/beam/top1/exact/percent",
-        "beam5_acc" => "/beam/any5/exact/percent",
-        "sure_rate" => "/beam/calibration/sure_rate/percent",
-        "precision" => "/beam/calibration/precision/percent",
-        "recall" => "/beam/calibration/recall/percent",
-        "f1" => "/beam/calibration/f1",
-        _ => return None,
-    };
-    Some(place.to_owned())
-}
-
-/// Where the symbolic number of a column stands, if it has one.
-pub fn symbolic_pointer(column: &str) -> Option<String> {
-    let place = match column {
-        "endpoint_acc" | "full_proof_acc" => "/greedy/full_proof/symbolic/percent",
-        "stepwise_acc" => "/greedy/stepwise/symbolic/percent",
-        "top1_acc_beam5" => "/beam/top1/symbolic/percent",
-        "beam5_acc" => "/beam/any5/symbolic/percent",
-        "precision" => "/beam/calibration_symbolic/precision/percent",
-        "recall" => "/beam/calibration_symbolic/recall/percent",
-        "f1" => "/beam/calibration_symbolic/f1",
-        _ => return None,
-    };
-    Some(place.to_owned())
-}
-
-/// The probe's kind of exercise that a column is about.
-fn exercises(column: &str) -> Option<&'static str> {
-    let kind = column.strip_suffix("_acc")?;
-    Drill::named(kind).map(Drill::key)
-}
-
-pub(crate) type Value = (f64, Option<(f64, f64)>);
-
-/// Ours with its interval, and ours by the symbolic test.
-pub(crate) fn value(metrics: &Metrics, evaluation: &Evaluation, column: &str) -> (Option<Value>, Option<f64>) {
-    let proportion = |p: Option<Proportion>| p.map(|p| (p.percent, Some((p.lo, p.hi))));
-    let plain = |v: Option<f64>| (v.map(|v| (v, None)), None);
-    let endpoint = metrics.keys.is(PaperSetting::Endpoint);
-    let proofs = !endpoint && !metrics.keys.is(PaperSetting::Arithmetic);
-    let examples = metrics.run.examples.map(|n| n as f64);
-    let greedy = evaluation.greedy.as_ref();
-    let beam = evaluation.beam.as_ref();
-    let sure = beam.and_then(|b| b.calibration.as_ref()).map(|c| c.sure);
-    let sure_symbolic = beam.and_then(|b| b.calibration_symbolic);
-    let errors = |kind: StepKind, first: bool| {
-        let kind = greedy.and_then(|g| g.errors.of_kind(kind));
-        (proportion(kind.and_then(|k| if first { k.first } else { k.total })), None)
-    };
-    let right = |r: Option<crate::metrics::Right>| (proportion(r.map(|r| r.exact)), r.map(|r| r.symbolic.percent));
-    match column {
-        "endpoint_train_examples" => plain(examples.filter(|_| endpoint)),
-        "train_examples" => plain(examples.filter(|_| !endpoint)),
-        "endpoint_acc" => right(greedy.filter(|_| endpoint).map(|g| g.full_proof)),
-        "full_proof_acc" => right(greedy.filter(|_| proofs).map(|g| g.full_proof)),
-        "stepwise_acc" => right(greedy.filter(|_| proofs).map(|g| g.stepwise)),
-        "top1_acc_beam5" => right(beam.map(|b| b.top1)),
-        "beam5_acc" => right(beam.map(|b| b.any5)),
-        "sure_rate" => (proportion(sure.and_then(|s| s.sure_rate)), None),
-        "precision" => {
-            (proportion(sure.and_then(|s| s.precision)), sure_symbolic.and_then(|s| Some(s.precision?.percent)))
-        }
-        "recall" => (proportion(sure.and_then(|s| s.recall)), sure_symbolic.and_then(|s| Some(s.recall?.percent))),
-        "f1" => (sure.and_then(|s| s.f1).map(|v| (v, None)), sure_symbolic.and_then(|s| s.f1)),
-        "err_first_fac" => errors(StepKind::Facstep, true),
-        "err_first_mul" => errors(StepKind::Mulstep, true),
-        "err_first_sum" => errors(StepKind::Sumstep, true),
-        "err_first_mark" => errors(StepKind::Markstep, true),
-        "err_total_fac" => errors(StepKind::Facstep, false),
-        "err_total_mul" => errors(StepKind::Mulstep, false),
-        "err_total_sum" => errors(StepKind::Sumstep, false),
-        "err_total_mark" => errors(StepKind::Markstep, false),
-        column => {
-            let kind = exercises(column).and_then(|kind| greedy?.by_kind.get(kind));
-            (proportion(kind.copied()), None)
+impl Cell {
+    /// Our number of an evaluation in a column, and its pointers in `metrics.json`. Counts have none.
+    pub fn measured(column: Column, metrics: &Metrics, evaluation: &Evaluation) -> Cell {
+        let one_shot = metrics.keys.is(PaperSetting::Endpoint);
+        let proofs = !one_shot && !metrics.keys.is(PaperSetting::Arithmetic);
+        let greedy = evaluation.greedy.as_ref();
+        let beam = evaluation.beam.as_ref();
+        let cell = Cell::printed(column, None);
+        let count = |wanted: bool| {
+            let examples = metrics.run.examples.filter(|_| wanted);
+            Cell { ours: examples.map(|n| n as f64), ..cell.clone() }
+        };
+        let share = |share: Option<Proportion>, place: &str| Cell {
+            ours: share.map(|p| p.percent),
+            interval: share.map(|p| (p.lo, p.hi)),
+            pointers: [Some(format!("{place}/percent")), None],
+            ..cell.clone()
+        };
+        let right = |right: Option<Right>, place: &str| Cell {
+            symbolic: right.map(|r| r.symbolic.percent),
+            pointers: ["exact", "symbolic"].map(|way| Some(format!("{place}/{way}/percent"))),
+            ..share(right.map(|r| r.exact), place)
+        };
+        let [exact, symbolic] = [
+            beam.and_then(|b| b.calibration.as_ref()).map(|calibration| calibration.sure),
+            beam.and_then(|b| b.calibration_symbolic),
+        ];
+        let sure = |part: fn(Sure) -> Option<Proportion>, name: &str| Cell {
+            symbolic: symbolic.and_then(part).map(|p| p.percent),
+            pointers: ["calibration", "calibration_symbolic"].map(|way| Some(format!("/beam/{way}/{name}/percent"))),
+            ..share(exact.and_then(part), "")
+        };
+        match column.quantity {
+            EquationSize | EndpointSize => cell,
+            EndpointExamples => count(one_shot),
+            Examples => count(!one_shot),
+            EndpointAccuracy => right(greedy.filter(|_| one_shot).map(|g| g.full_proof), "/greedy/full_proof"),
+            FullProof => right(greedy.filter(|_| proofs).map(|g| g.full_proof), "/greedy/full_proof"),
+            Stepwise => right(greedy.filter(|_| proofs).map(|g| g.stepwise), "/greedy/stepwise"),
+            Top1 => right(beam.map(|b| b.top1), "/beam/top1"),
+            AnyOf5 => right(beam.map(|b| b.any5), "/beam/any5"),
+            SureRate => share(exact.and_then(|s| s.sure_rate), "/beam/calibration/sure_rate"),
+            Precision => sure(|s| s.precision, "precision"),
+            Recall => sure(|s| s.recall, "recall"),
+            F1 => Cell {
+                ours: exact.and_then(|s| s.f1),
+                symbolic: symbolic.and_then(|s| s.f1),
+                pointers: ["calibration", "calibration_symbolic"].map(|way| Some(format!("/beam/{way}/f1"))),
+                ..cell
+            },
+            FirstError(kind) | AllErrors(kind) => {
+                let kinds = greedy.map_or(&[][..], |g| &g.errors.kinds);
+                let found = kinds.iter().enumerate().find(|(_, errors)| errors.kind == kind);
+                let first = matches!(column.quantity, FirstError(_));
+                let which = if first { "first" } else { "total" };
+                let place = found.map_or(0, |(i, _)| i);
+                let errors = found.and_then(|(_, errors)| if first { errors.first } else { errors.total });
+                share(errors, &format!("/greedy/errors/kinds/{place}/{which}"))
+            }
+            Exercises(drill) => {
+                let kind = drill.key();
+                share(greedy.and_then(|g| g.by_kind.get(kind).copied()), &format!("/greedy/by_kind/{kind}"))
+            }
         }
     }
-}
-
-/// Whether a column's number has an interval.
-pub(crate) fn has_interval(column: Column) -> bool {
-    column.unit == Unit::Percent
-}
-
-/// Whether `symbolic` means something else than `exact` in a column.
-pub(crate) fn has_symbolic(column: Column) -> bool {
-    let shares = column.name.starts_with("err_") || column.name == "sure_rate" || column.group == ARITHMETIC;
-    column.unit != Unit::Count && !shares
 }

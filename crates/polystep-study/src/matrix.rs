@@ -6,7 +6,7 @@
 
 use serde::Serialize;
 
-use crate::columns::Unit;
+use crate::columns::{Column, Quantity, Unit};
 use crate::grid::Grid;
 use crate::metrics::{Evaluation, Metrics};
 use crate::number::{Counts, number};
@@ -34,13 +34,12 @@ impl Measure {
         }
     }
 
-    /// The paper's column; a one-shot model has another one for its only number.
-    fn is(self, column: &str, tested: &str) -> bool {
-        match self {
-            Measure::FullProof => {
-                ["full_proof_acc", "endpoint_acc"].contains(&column) || column.strip_suffix("_acc") == Some(tested)
-            }
-            Measure::Stepwise => column == "stepwise_acc",
+    /// Whether a column shows it, on a set of this name. A one-shot model has columns of its own for its only number.
+    fn is(self, column: Column, tested: &str) -> bool {
+        match (self, column.quantity) {
+            (Measure::FullProof, Quantity::Exercises(drill)) => drill.key() == tested,
+            (Measure::FullProof, _) => column.is_headline(),
+            (Measure::Stepwise, quantity) => quantity == Quantity::Stepwise,
         }
     }
 }
@@ -208,8 +207,7 @@ fn has_one_number(evaluation: &Evaluation) -> bool {
 fn entry(run: usize, metrics: &Metrics, set: &TestedOn) -> Option<MatrixEntry> {
     let at = metrics.evaluations.iter().position(|e| TestedOn::of(e) == *set && has_one_number(e))?;
     let cells = cells_of_run(run, metrics, at);
-    let find =
-        |measure: Measure| cells.iter().find(|c| c.ours.is_some() && measure.is(c.column.name, &set.config)).cloned();
+    let find = |measure: Measure| cells.iter().find(|c| c.ours.is_some() && measure.is(c.column, &set.config)).cloned();
     Some(MatrixEntry { evaluation: at, full_proof: find(Measure::FullProof), stepwise: find(Measure::Stepwise) })
 }
 

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::StudyError;
 use crate::metrics::{Evaluation, Metrics};
-use crate::tables::TestSet;
+use crate::tables::AskedSet;
 use polystep_record::folder::read_text;
 use polystep_record::{JsonLines, Keys, LogLine, PaperSetting, RecordError, RunFolder, ValidLine};
 
@@ -20,7 +20,7 @@ const CURVES: usize = 80_000;
 
 /// A finished run.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Record {
+pub struct RunRecord {
     /// The resolved configuration.
     pub config: toml::Table,
     /// The numbers.
@@ -42,9 +42,9 @@ pub struct Milestone {
     pub midway: bool,
 }
 
-impl Record {
+impl RunRecord {
     /// Reads the record in a folder; none if the folder has no metrics.json.
-    pub fn read(folder: &Path) -> Result<Option<Record>, StudyError> {
+    pub fn read(folder: &Path) -> Result<Option<RunRecord>, StudyError> {
         let folder = RunFolder::new(folder);
         let restore = |error| match error {
             RecordError::Document { path, why } => {
@@ -62,7 +62,7 @@ impl Record {
         }
         let curves = folder.log();
         let log = log(&curves, &read_text(&curves)?.unwrap_or_default())?;
-        Ok(Some(Record { config, metrics, log }))
+        Ok(Some(RunRecord { config, metrics, log }))
     }
 
     /// The last validation before the run had seen more than so many examples, rounded up to a whole batch. None if the run
@@ -83,12 +83,12 @@ impl Record {
     }
 
     /// What the model did on a set.
-    pub fn evaluation(&self, set: &TestSet) -> Option<&Evaluation> {
+    pub fn evaluation(&self, set: &AskedSet) -> Option<&Evaluation> {
         self.metrics.evaluations.iter().find(|e| e.config == set.config && e.vars == set.vars)
     }
 
     /// Whether all that is asked on a set was measured, on at least so many proofs.
-    pub fn has(&self, set: &TestSet, proofs: u64) -> bool {
+    pub fn has(&self, set: &AskedSet, proofs: u64) -> bool {
         self.evaluation(set).is_some_and(|e| {
             let greedy = e.greedy.as_ref().is_some_and(|g| g.full_proof.exact.of >= proofs);
             greedy && (!set.beam || e.beam.is_some())
@@ -103,7 +103,7 @@ impl Record {
 
     /// Adds evaluations that another record of the same run has; of two on one set the one on more proofs stays, then the one
     /// with beam search. Another run's are not ours, whatever its name.
-    pub fn merge(&mut self, other: &Record) {
+    pub fn merge(&mut self, other: &RunRecord) {
         if self.metrics.run != other.metrics.run {
             return;
         }
@@ -121,22 +121,22 @@ impl Record {
 
 /// The records of a folder, by name.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Records {
+pub struct RunRecords {
     folder: PathBuf,
-    all: BTreeMap<String, Record>,
+    all: BTreeMap<String, RunRecord>,
 }
 
-impl Records {
+impl RunRecords {
     /// Reads every record in a folder; none if there is no such folder.
-    pub fn read(folder: &Path) -> Result<Records, StudyError> {
-        let mut records = Records { folder: folder.to_path_buf(), all: BTreeMap::new() };
+    pub fn read(folder: &Path) -> Result<RunRecords, StudyError> {
+        let mut records = RunRecords { folder: folder.to_path_buf(), all: BTreeMap::new() };
         let entries = match fs::read_dir(folder) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(records),
             entries => entries.map_err(RecordError::file("read", folder))?,
         };
         for entry in entries {
             let entry = entry.map_err(RecordError::file("read", folder))?;
-            if let Some(record) = Record::read(&entry.path())? {
+            if let Some(record) = RunRecord::read(&entry.path())? {
                 records.all.insert(entry.file_name().to_string_lossy().into_owned(), record);
             }
         }
@@ -144,21 +144,21 @@ impl Records {
     }
 
     /// The record of a run.
-    pub fn get(&self, name: &str) -> Option<&Record> {
+    pub fn get(&self, name: &str) -> Option<&RunRecord> {
         self.all.get(name)
     }
 
     /// All of them, by name.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &Record)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &RunRecord)> {
         self.all.iter().map(|(name, record)| (name.as_str(), record))
     }
 
     /// The record that a run's folder gives, and its files in the order in which they are to be written. Evaluations that
     /// the old record of the same run has are kept.
-    pub fn made_of(&self, name: &str, run: &Path) -> Result<(Record, [(PathBuf, String); 3]), StudyError> {
+    pub fn made_of(&self, name: &str, run: &Path) -> Result<(RunRecord, [(PathBuf, String); 3]), StudyError> {
         let from = RunFolder::new(run);
         let missing = || RecordError::document(&from.metrics(), "it is missing: the run is not finished");
-        let mut record = Record::read(run)?.ok_or_else(missing)?;
+        let mut record = RunRecord::read(run)?.ok_or_else(missing)?;
         if let Some(old) = self.get(name) {
             record.merge(old);
         }
@@ -173,7 +173,7 @@ impl Records {
     }
 
     /// Knows a record from now on.
-    pub fn insert(&mut self, name: &str, record: Record) {
+    pub fn insert(&mut self, name: &str, record: RunRecord) {
         self.all.insert(name.to_owned(), record);
     }
 }
@@ -207,7 +207,7 @@ mod tests {
     use polystep_record::metrics::Errors;
     use polystep_record::metrics::Slices;
 
-    fn take(records: &mut Records, name: &str, run: &Path) {
+    fn take(records: &mut RunRecords, name: &str, run: &Path) {
         let (record, files) = records.made_of(name, run).unwrap();
         for (path, text) in files {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -229,7 +229,7 @@ mod tests {
         path
     }
 
-    fn sets(records: &Records) -> Vec<&str> {
+    fn sets(records: &RunRecords) -> Vec<&str> {
         records.get("a").unwrap().metrics.evaluations.iter().map(|e| e.config.as_str()).collect()
     }
 
@@ -237,11 +237,11 @@ mod tests {
     fn evaluations_of_the_same_run_add_up_and_of_another_do_not() {
         let folder = tempfile::tempdir().unwrap();
         let results = folder.path().join("runs");
-        let mut records = Records::read(&results).unwrap();
+        let mut records = RunRecords::read(&results).unwrap();
         take(&mut records, "a", &run(folder.path(), 7.0, &["small_coeff"]));
         take(&mut records, "a", &run(folder.path(), 7.0, &["large_coeff"]));
         assert_eq!(sets(&records), ["large_coeff", "small_coeff"]);
-        assert_eq!(Records::read(&results).unwrap(), records, "what is written is what is known");
+        assert_eq!(RunRecords::read(&results).unwrap(), records, "what is written is what is known");
         take(&mut records, "a", &run(folder.path(), 8.0, &["large_coeff"]));
         assert_eq!(sets(&records), ["large_coeff"], "trained anew: the old numbers are not its own");
         assert_eq!(records.get("a").unwrap().metrics.keys.config, "small_coeff");
@@ -273,12 +273,12 @@ mod tests {
             });
             let evaluation = Evaluation { greedy: Some(greedy), beam, ..Evaluation::default() };
             let metrics = Metrics { evaluations: vec![evaluation], ..Metrics::default() };
-            Record { config: toml::Table::new(), metrics, log: Vec::new() }
+            RunRecord { config: toml::Table::new(), metrics, log: Vec::new() }
         };
-        let set = TestSet { config: String::new(), vars: 0, beam: true };
-        let merged = |mut ours: Record, theirs: &Record| {
+        let set = AskedSet { config: String::new(), vars: 0, beam: true };
+        let merged = |mut ours: RunRecord, theirs: &RunRecord| {
             ours.merge(theirs);
-            (ours.has(&set, 1000), ours.has(&TestSet { beam: false, ..set.clone() }, 1000))
+            (ours.has(&set, 1000), ours.has(&AskedSet { beam: false, ..set.clone() }, 1000))
         };
         assert_eq!(merged(record(200, true), &record(1000, false)), (false, true));
         assert_eq!(merged(record(1000, false), &record(200, true)), (false, true));
@@ -291,14 +291,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = run(folder.path(), 1.0, &[]);
         fs::write(path.join("metrics.json"), "{\"seed\": 1,\n\"keys\": 3}").unwrap();
-        let error = Records::read(folder.path()).unwrap_err().to_string();
+        let error = RunRecords::read(folder.path()).unwrap_err().to_string();
         assert!(error.contains("run/metrics.json cannot be understood") && error.contains("line 2"), "{error}");
         run(folder.path(), 1.0, &[]);
         fs::write(path.join("config.toml"), "[data]\nvars = = 1\n").unwrap();
-        let error = Records::read(folder.path()).unwrap_err().to_string();
+        let error = RunRecords::read(folder.path()).unwrap_err().to_string();
         assert!(error.contains("run/config.toml cannot be understood: line 2"), "{error}");
         fs::remove_file(path.join("config.toml")).unwrap();
-        let error = Records::read(folder.path()).unwrap_err().to_string();
+        let error = RunRecords::read(folder.path()).unwrap_err().to_string();
         assert!(
             error.ends_with("run/config.toml cannot be understood: it is missing beside its metrics.json"),
             "{error}"
@@ -316,7 +316,7 @@ mod tests {
             let provenance = Provenance { examples: Some(512), ..Provenance::default() };
             let metrics = Metrics { run: provenance, ..Metrics::default() };
             fs::write(path.join("metrics.json"), serde_json::to_string(&metrics).unwrap()).unwrap();
-            Record::read(&path).unwrap().unwrap()
+            RunRecord::read(&path).unwrap().unwrap()
         };
         let valid = |at: u32, right: f64| {
             format!("{{\"kind\":\"valid\",\"examples\":{at},\"full_proof\":{right},\"stepwise\":1.0}}\n")
@@ -329,13 +329,13 @@ mod tests {
         assert_eq!([100.0, 200.0, 201.0, 304.0].map(at), [Some(25.0), Some(25.0), Some(50.0), Some(50.0)]);
         assert_eq!(at(512.0), Some(75.0));
         assert_eq!([96.0, 305.0, 513.0].map(at), [None; 3], "too early, too long ago, never seen");
-        let marks = |record: Record, examples| record.at(examples).map(|m| (m.raw, m.midway)).unwrap();
+        let marks = |record: RunRecord, examples| record.at(examples).map(|m| (m.raw, m.midway)).unwrap();
         assert_eq!(marks(record.clone(), 210.0), (false, true));
         assert_eq!(marks(record.clone(), 512.0), (false, false));
         assert_eq!(marks(schedule("constant", "calculator"), 210.0), (true, false));
 
         fs::write(path.join("metrics.jsonl"), log + "{\"kind\":\"va").unwrap();
-        let error = Records::read(folder.path()).unwrap_err().to_string();
+        let error = RunRecords::read(folder.path()).unwrap_err().to_string();
         assert!(error.contains("run/metrics.jsonl line 4: "), "{error}");
     }
 

@@ -8,7 +8,7 @@ use std::iter::once;
 
 use serde::Serialize;
 
-use crate::columns::{COLUMNS, Column, Unit, pointer, symbolic_pointer, value};
+use crate::columns::{COLUMNS, Column, Unit};
 use crate::grid::{Grid, groups};
 use crate::metrics::{Evaluation, Metrics};
 use crate::number::{Counts, interval, number};
@@ -90,15 +90,9 @@ pub fn cells(metrics: &Metrics, evaluation: &Evaluation) -> Vec<Cell> {
         Some(row) => lookup(&row),
         None => lookup_ood(keys, &evaluation.config, evaluation.vars),
     };
-    let cell = |column: Column| {
-        let (ours, symbolic) = value(metrics, evaluation, column.name);
-        Cell {
-            ours: ours.map(|v| v.0),
-            interval: ours.and_then(|v| v.1),
-            symbolic,
-            pointers: [pointer(evaluation, column.name), symbolic_pointer(column.name)],
-            ..Cell::printed(column, printed.iter().find(|p| p.column == column.name).cloned())
-        }
+    let cell = |column: Column| Cell {
+        paper: printed.iter().find(|p| p.column == column.name).cloned(),
+        ..Cell::measured(column, metrics, evaluation)
     };
     COLUMNS.into_iter().map(cell).filter(|cell| cell.ours.is_some() || cell.paper.is_some()).collect()
 }

@@ -6,15 +6,15 @@ use polystep_core::space::KEYS;
 use polystep_record::paper::lookup;
 use polystep_record::{Keys, PaperSetting, Proportion};
 use polystep_study::ledger::Ledger;
-use polystep_study::records::Records;
-use polystep_study::tables::{Experiment, Kind, Recipe, Table, TestSet};
+use polystep_study::records::RunRecords;
+use polystep_study::tables::{AskedSet, Experiment, Kind, PaperTable, Recipe};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-fn records() -> Records {
-    Records::read(&root().join("results/runs")).unwrap()
+fn records() -> RunRecords {
+    RunRecords::read(&root().join("results/runs")).unwrap()
 }
 
 fn keys(config: &str, vars: u32, setting: &str, granularity: &str, notation: &str) -> Keys {
@@ -23,13 +23,13 @@ fn keys(config: &str, vars: u32, setting: &str, granularity: &str, notation: &st
 }
 
 /// Full proofs of a run on a space.
-fn full_proofs(records: &Records, run: &str, config: &str, vars: u32) -> Option<Proportion> {
-    let set = TestSet { config: config.into(), vars, beam: false };
+fn full_proofs(records: &RunRecords, run: &str, config: &str, vars: u32) -> Option<Proportion> {
+    let set = AskedSet { config: config.into(), vars, beam: false };
     Some(records.get(run)?.evaluation(&set)?.greedy.as_ref()?.full_proof.exact)
 }
 
 /// The same in percent.
-fn measured(records: &Records, run: &str, config: &str, vars: u32) -> Option<f64> {
+fn measured(records: &RunRecords, run: &str, config: &str, vars: u32) -> Option<f64> {
     Some(full_proofs(records, run, config, vars)?.percent)
 }
 
@@ -49,7 +49,7 @@ fn cells(document: &str, begin: &str) -> Vec<String> {
 #[test]
 fn ledgers_are_those_of_the_records() {
     let records = records();
-    for table in Table::all().into_iter().filter(|table| table.kind() != Kind::Sizes) {
+    for table in PaperTable::all().into_iter().filter(|table| table.kind() != Kind::Sizes) {
         for (recipe, folder) in [(Recipe::Fast, "results"), (Recipe::Paper, "results/paper")] {
             let made = Ledger::of(&table, recipe, &records);
             let path = root().join(folder).join(format!("{}.csv", table.name));
@@ -64,7 +64,7 @@ fn ledgers_are_those_of_the_records() {
 }
 
 /// What the page says of a run: our number, or that there is none yet, and the paper's.
-fn told(records: &Records, keys: &Keys) -> String {
+fn told(records: &RunRecords, keys: &Keys) -> String {
     let run = Experiment::new(keys.clone(), Recipe::Fast, 1).name();
     let ours = measured(records, &run, &keys.config, keys.vars).map_or("missing".into(), |ours| format!("{ours:.1}"));
     format!("{ours} {:.1}", printed(keys))

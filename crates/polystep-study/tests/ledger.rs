@@ -7,22 +7,22 @@ use std::path::Path;
 
 use fixture::Fake;
 use polystep_core::Setting;
-use polystep_record::LogLine;
+use polystep_record::{LogLine, Proportion};
 use polystep_study::ledger::Ledger;
-use polystep_study::records::Records;
+use polystep_study::records::RunRecords;
 use polystep_study::side_by_side::cells;
-use polystep_study::tables::{Recipe, Row, Table, View};
+use polystep_study::tables::{PaperRow, PaperTable, Recipe, View};
 
 /// One variable, small_coeff, coarse, prefix: row 3 of var1coarsefull, rows 1 to 3 of OODcoeff.
 const RUN: Fake =
     Fake { config: "small_coeff", notation: "prefix", also: &["medium_coeff", "large_coeff"], ..Fake::USUAL };
 
-fn records(folder: &Path) -> Records {
-    Records::read(folder).unwrap()
+fn records(folder: &Path) -> RunRecords {
+    RunRecords::read(folder).unwrap()
 }
 
-fn ledger(table: &str, records: &Records) -> Ledger {
-    Ledger::of(&Table::named(table).unwrap(), Recipe::Fast, records)
+fn ledger(table: &str, records: &RunRecords) -> Ledger {
+    Ledger::of(&PaperTable::named(table).unwrap(), Recipe::Fast, records)
 }
 
 fn field<'l>(ledger: &'l Ledger, line: usize, name: &str) -> &'l str {
@@ -87,14 +87,14 @@ fn a_run_is_also_compared_at_the_papers_count_of_examples() {
     let entered = ledger("var1coarsefull", &records);
     assert_eq!(field(&entered, 0, "valid_at_paper_examples"), format!("{:.2}", before.unwrap()));
     assert_eq!(field(&entered, 0, "endpoint_valid_at_paper_examples"), "", "there is no such model");
-    let errors = Ledger::empty(&Table::named("var1error").unwrap());
+    let errors = Ledger::empty(&PaperTable::named("var1error").unwrap());
     assert!(!errors.header.contains(&"valid_at_paper_examples".to_owned()));
     Fake { setting: Setting::Endpoint, ..RUN }.write(&folder.path().join("small_coeff-1-endpoint-prefix"));
     let both = ledger("var1coarsefull", &self::records(folder.path()));
     assert!(field(&both, 0, "endpoint_valid_at_paper_examples").parse::<f64>().unwrap() > before.unwrap());
 
     let view = |name: &str| {
-        let table = Table::named(name).unwrap();
+        let table = PaperTable::named(name).unwrap();
         View::of(&table, &table.rows.iter().collect::<Vec<_>>(), Recipe::Fast, 1, &records)
     };
     let words = |view: &View, word: &str| view.notes.iter().filter(|note| note.contains(word)).count();
@@ -134,7 +134,11 @@ fn training_alone_gives_what_it_measured() {
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("small_coeff-1-coarse-prefix");
     RUN.write(&run);
-    let share = |right| format!(r#"{{"right":{right},"total":1000,"share":0.9,"lo":0.8,"hi":1.0}}"#);
+    let share = |right| {
+        let Proportion { lo, hi, .. } = Proportion::new(right, 1000).unwrap();
+        let (share, lo, hi) = (right as f64 / 1000.0, lo / 100.0, hi / 100.0);
+        format!(r#"{{"right":{right},"total":1000,"share":{share},"lo":{lo},"hi":{hi}}}"#)
+    };
     let metrics = format!(
         r#"{{"recipe":"fast","seed":1,"examples":5,"test":{{"full_proof":{},"stepwise":{}}}}}"#,
         share(918),
@@ -146,7 +150,7 @@ fn training_alone_gives_what_it_measured() {
     assert_eq!(field(&ledger, 0, "full_proof_acc"), "91.80");
     assert_eq!((field(&ledger, 0, "full_proof_acc_lo"), field(&ledger, 0, "full_proof_acc_hi")), ("89.94", "93.34"));
     assert_eq!((field(&ledger, 0, "stepwise_acc"), field(&ledger, 0, "beam5_acc")), ("99.00", ""));
-    assert_eq!(Ledger::of(&Table::named("OODcoeff").unwrap(), Recipe::Fast, &records).lines.len(), 1);
+    assert_eq!(Ledger::of(&PaperTable::named("OODcoeff").unwrap(), Recipe::Fast, &records).lines.len(), 1);
 }
 
 #[test]
@@ -161,8 +165,8 @@ fn seeds_are_lines_and_the_table_shows_their_mean() {
     assert_eq!((field(&ledger, 0, "seed"), field(&ledger, 1, "seed")), ("1", "2"));
     assert!(full[0] > full[1], "{full:?}");
 
-    let table = Table::named("var1coarsefull").unwrap();
-    let rows: Vec<&Row> = table.rows.iter().filter(|row| row.number == 3 || row.number == 4).collect();
+    let table = PaperTable::named("var1coarsefull").unwrap();
+    let rows: Vec<&PaperRow> = table.rows.iter().filter(|row| row.number == 3 || row.number == 4).collect();
     let view = |seeds| View::of(&table, &rows, Recipe::Fast, seeds, &records);
     let at = view(2).columns.iter().position(|c| c.name == "full_proof_acc").unwrap();
     let cell = view(2).rows[0].cells[at].clone();
@@ -184,7 +188,7 @@ fn seeds_are_lines_and_the_table_shows_their_mean() {
 #[test]
 fn a_ledger_comes_back_and_a_damaged_line_is_named() {
     let folder = tempfile::tempdir().unwrap();
-    let table = Table::named("var1error").unwrap();
+    let table = PaperTable::named("var1error").unwrap();
     RUN.write(&folder.path().join("runs/small_coeff-1-coarse-prefix"));
     let mut ledger = ledger("var1error", &records(&folder.path().join("runs")));
     let device = ledger.header.iter().position(|h| h == "device").unwrap();

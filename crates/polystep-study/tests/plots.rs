@@ -11,8 +11,8 @@ use fixture::Fake;
 use polystep_core::Setting;
 use polystep_core::space::KEYS;
 use polystep_study::plots;
-use polystep_study::records::Records;
-use polystep_study::tables::{Recipe, Table, View};
+use polystep_study::records::RunRecords;
+use polystep_study::tables::{PaperTable, Recipe, View};
 
 /// Rows 3 and 4 of var1coarsefull, with their one-shot model; the former on all of OODcoeff's first three rows.
 const RUN: Fake =
@@ -20,9 +20,10 @@ const RUN: Fake =
 
 /// The files of all tables.
 fn files(folder: &Path, seeds: u64) -> BTreeMap<String, String> {
-    let records = Records::read(folder).unwrap();
-    let tables = Table::all();
-    let view = |table: &Table| View::of(table, &table.rows.iter().collect::<Vec<_>>(), Recipe::Fast, seeds, &records);
+    let records = RunRecords::read(folder).unwrap();
+    let tables = PaperTable::all();
+    let view =
+        |table: &PaperTable| View::of(table, &table.rows.iter().collect::<Vec<_>>(), Recipe::Fast, seeds, &records);
     let views: Vec<View> = tables.iter().map(view).collect();
     let figures = plots::of_tables(tables.iter().zip(&views), seeds, &records).into_iter();
     let figures: Vec<_> =

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use fixture::Fake;
 use polystep_core::Setting;
+use polystep_record::Proportion;
 use polystep_study::report;
 use polystep_study::{Metrics, StoredRun};
 use serde_json::Value;
@@ -228,8 +229,10 @@ fn damaged_predictions_do_not_break_the_page() {
 #[test]
 fn training_alone_is_reported() {
     let folder = tempfile::tempdir().unwrap();
-    let share =
-        |n: u64| serde_json::json!({"right": n, "total": 1000, "share": n as f64 / 1000.0, "lo": 0.9, "hi": 1.0});
+    let share = |n: u64| {
+        let Proportion { lo, hi, .. } = Proportion::new(n, 1000).unwrap();
+        serde_json::json!({"right": n, "total": 1000, "share": n as f64 / 1000.0, "lo": lo / 100.0, "hi": hi / 100.0})
+    };
     let document = serde_json::json!({
         "version": "0.1.0", "commit": "abc", "device": "cpu", "recipe": "fast", "seed": 7, "parameters": 1000, "steps": 10,
         "examples": 2560, "seconds": 1.5, "test": {"full_proof": share(972), "stepwise": share(991)}
@@ -313,4 +316,20 @@ fn the_tables_for_other_documents() {
     assert!(left.iter().all(|name| !name.ends_with(".tmp")), "{left:?}");
     let nowhere = report::write(&[], &folder.path().join("no/such/report.html")).unwrap_err().to_string();
     assert!(nowhere.starts_with("cannot write "), "{nowhere}");
+}
+
+/// A name may hold anything. Where Markdown is shown as HTML, none of it is markup.
+#[test]
+fn names_are_never_markup_in_the_tables() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("<script>alert(1)|[x](y)");
+    Fake { proofs: 20, ..Fake::default() }.write(&run);
+    let task = r#"{"task":"<img src=x>","after":[],"accuracy":1.0,"mastering":1.0,"examples":10}"#;
+    fs::write(run.join("metrics.jsonl"), format!("{{\"kind\":\"curriculum\",\"examples\":10,\"tasks\":[{task}]}}\n"))
+        .unwrap();
+    let files = report::write(&[StoredRun::open(&run).unwrap()], &folder.path().join("report.html")).unwrap();
+    let markdown = fs::read_to_string(&files[1]).unwrap();
+    assert!(!markdown.contains("<script") && !markdown.contains("<img"), "{markdown}");
+    assert!(markdown.contains("| &lt;script>alert(1)\\|\\[x\\](y) |"), "{markdown}");
+    assert!(markdown.contains("Curriculum of &lt;script>") && markdown.contains("| &lt;img src=x> |"), "{markdown}");
 }

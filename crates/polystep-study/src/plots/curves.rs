@@ -4,12 +4,11 @@
 //! colour in every panel: formats are compared within a panel, configurations between them. Seeds are repetitions: they share
 //! their colour and the paper's result.
 
-use super::FULL_PROOF;
 use super::run::{furthest, validation};
 use crate::chart::{Axis, Chart, Mark, Panel, Panels, Series};
 use crate::number::short;
-use crate::records::{Record, Records};
-use crate::tables::{Need, RAW, Row, Table, View, ViewRow};
+use crate::records::{RunRecord, RunRecords};
+use crate::tables::{Need, PaperRow, PaperTable, RAW, View, ViewRow};
 
 /// A run with the paper's result beside it.
 pub struct CurveOfRun<'a> {
@@ -20,7 +19,7 @@ pub struct CurveOfRun<'a> {
     /// What tells it from the others, but for its seed: keys and their values.
     pub words: Vec<(&'static str, String)>,
     /// What is known of it.
-    pub record: &'a Record,
+    pub record: &'a RunRecord,
     /// The paper's result.
     pub paper: Option<PaperPoint>,
 }
@@ -51,7 +50,13 @@ impl CurveOfRun<'_> {
 }
 
 /// The step-wise runs of a table, or its one-shot runs, each once.
-pub fn runs<'a>(table: &Table, view: &View, seeds: u64, endpoint: bool, records: &'a Records) -> Vec<CurveOfRun<'a>> {
+pub fn runs<'a>(
+    table: &PaperTable,
+    view: &View,
+    seeds: u64,
+    endpoint: bool,
+    records: &'a RunRecords,
+) -> Vec<CurveOfRun<'a>> {
     let mut runs: Vec<CurveOfRun> = Vec::new();
     let rows = view.rows.iter().filter_map(|shown| Some((shown, table.rows.get(shown.number - 1)?)));
     for ((shown, row), seed) in rows.flat_map(|row| (1..=seeds).map(move |seed| (row, seed))) {
@@ -66,9 +71,9 @@ pub fn runs<'a>(table: &Table, view: &View, seeds: u64, endpoint: bool, records:
     runs
 }
 
-fn paper(row: &Row, endpoint: bool) -> Option<PaperPoint> {
+fn paper(row: &PaperRow, endpoint: bool) -> Option<PaperPoint> {
     let [count, right] =
-        if endpoint { ["endpoint_train_examples", "endpoint_acc"] } else { ["train_examples", FULL_PROOF] };
+        if endpoint { ["endpoint_train_examples", "endpoint_acc"] } else { ["train_examples", "full_proof_acc"] };
     Some(PaperPoint { at: (row.value(count)?, row.value(right)?), text: row.text(right)? })
 }
 
@@ -145,16 +150,16 @@ mod tests {
     use crate::metrics::Metrics;
     use polystep_record::{LogLine, ValidLine};
 
-    fn record() -> Record {
+    fn record() -> RunRecord {
         let valid = |i: u32| {
             let (examples, full_proof) = (100_000 * u64::from(i), 0.1 * f64::from(i));
             LogLine::Valid(ValidLine { examples, full_proof, ..ValidLine::default() })
         };
-        Record { config: toml::Table::new(), metrics: Metrics::default(), log: (1..9).map(valid).collect() }
+        RunRecord { config: toml::Table::new(), metrics: Metrics::default(), log: (1..9).map(valid).collect() }
     }
 
     /// A run for each combination of the keys' values.
-    fn all<'a>(record: &'a Record, keys: &[(&'static str, usize)]) -> Vec<CurveOfRun<'a>> {
+    fn all<'a>(record: &'a RunRecord, keys: &[(&'static str, usize)]) -> Vec<CurveOfRun<'a>> {
         let mut words: Vec<Vec<(&'static str, String)>> = vec![Vec::new()];
         for (key, count) in keys {
             let with = |i: usize, word: &[(&'static str, String)]| [word, &[(*key, format!("{key}{i}"))]].concat();
@@ -239,7 +244,7 @@ mod tests {
 
     #[test]
     fn a_lone_validation_is_a_dot() {
-        let record = Record { log: record().log[..1].to_vec(), ..record() };
+        let record = RunRecord { log: record().log[..1].to_vec(), ..record() };
         let runs = all(&record, &[("config", 1)]);
         let panels = panels(&[&runs[0]], None);
         assert!(panels[0].lines[0].0.dots && panels[0].title.is_empty());

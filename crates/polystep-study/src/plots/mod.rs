@@ -14,10 +14,10 @@ use std::collections::BTreeSet;
 use polystep_core::arithmetic::Drill;
 
 use crate::chart::Chart;
-use crate::columns::COLUMNS;
-use crate::records::Records;
+use crate::columns::{COLUMNS, Quantity};
+use crate::records::RunRecords;
 use crate::side_by_side::Cell;
-use crate::tables::{Kind, RAW, Table, View, ViewRow};
+use crate::tables::{Kind, PaperTable, RAW, View, ViewRow};
 use curriculum::Curriculum;
 use curves::{CurveOfRun, PaperPoint};
 use dots::DotRow;
@@ -27,20 +27,24 @@ use polystep_record::paper::lookup;
 /// A figure and the name of its file, without the ending.
 pub type Figure = (String, Chart);
 
-const FULL_PROOF: &str = "full_proof_acc";
-
 /// The figures of tables. Tables share runs: curves that an earlier table shows already are not drawn again.
 pub fn of_tables<'a>(
-    tables: impl IntoIterator<Item = (&'a Table, &'a View)>,
+    tables: impl IntoIterator<Item = (&'a PaperTable, &'a View)>,
     seeds: u64,
-    records: &Records,
+    records: &RunRecords,
 ) -> Vec<Figure> {
     let mut drawn = BTreeSet::new();
     tables.into_iter().flat_map(|(table, view)| of_table(table, view, seeds, records, &mut drawn)).collect()
 }
 
 /// The figures of a table: its numbers, the learning curves of its runs over the first seeds, and how its curricula went.
-fn of_table(table: &Table, view: &View, seeds: u64, records: &Records, drawn: &mut BTreeSet<String>) -> Vec<Figure> {
+fn of_table(
+    table: &PaperTable,
+    view: &View,
+    seeds: u64,
+    records: &RunRecords,
+    drawn: &mut BTreeSet<String>,
+) -> Vec<Figure> {
     let mut figures = Vec::new();
     match table.kind() {
         Kind::Sizes => {}
@@ -65,18 +69,17 @@ fn of_table(table: &Table, view: &View, seeds: u64, records: &Records, drawn: &m
 }
 
 /// The four kinds of exercises of the arithmetic probe, one run for each.
-pub fn arithmetic(records: &Records) -> Option<Figure> {
+pub fn arithmetic(records: &RunRecords) -> Option<Figure> {
     let run = |drill: Drill| {
         let name = format!("arithmetic-{}", drill.key());
         let record = records.get(&name)?;
-        let column = format!("{}_acc", drill.key());
-        let heading = COLUMNS.into_iter().find(|c| c.name == column)?.heading;
+        let column = COLUMNS.into_iter().find(|c| c.quantity == Quantity::Exercises(drill))?;
         let printed = lookup(&record.metrics.keys);
         let value = |column: &str| printed.iter().find(|p| p.column == column);
         let paper = value("train_examples")
-            .zip(value(&column))
+            .zip(value(column.name))
             .map(|(examples, right)| PaperPoint { at: (examples.value, right.value), text: right.text });
-        Some(CurveOfRun { name, seed: 1, words: vec![("kind", heading.to_owned())], record, paper })
+        Some(CurveOfRun { name, seed: 1, words: vec![("kind", column.heading.to_owned())], record, paper })
     };
     let runs: Vec<CurveOfRun> = Drill::ALL.into_iter().filter_map(run).collect();
     Some(("arithmetic".to_owned(), curves::chart("arithmetic".to_owned(), "A model for each kind of exercise", &runs)?))
@@ -91,7 +94,7 @@ fn common(view: &View, endpoint: bool) -> String {
 }
 
 fn full_proof(row: &ViewRow) -> Option<(&Cell, f64)> {
-    let cell = row.cells.iter().find(|cell| cell.column.name == FULL_PROOF)?;
+    let cell = row.cells.iter().find(|cell| cell.column.quantity == Quantity::FullProof)?;
     Some((cell, cell.paper.as_ref()?.value))
 }
 

@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 
-use super::numbers::is_error;
 use super::run::GradedRun;
 use crate::chart::Chart;
 use crate::compare::{Difference, RunPair, SeedGroup, Spread, differences, seed_groups};
@@ -121,7 +120,7 @@ fn table(runs: &[StoredRun]) -> Option<LayeredTable> {
         let metrics = run.metrics.as_ref()?;
         Some((run.name.clone(), cells_of_run(i, metrics, metrics.home()?.0)))
     });
-    let table = SideBySide::of_runs(rows.collect(), |cell| !is_error(cell) && cell.ours.is_some());
+    let table = SideBySide::of_runs(rows.collect(), |cell| !cell.column.is_error() && cell.ours.is_some());
     if table.rows.is_empty() {
         return None;
     }

@@ -2,13 +2,14 @@
 //!
 //! A number is looked up in `metrics.json` by its JSON pointer, so what the page shows and the pointer beside it cannot differ.
 
+use polystep_core::arithmetic::Drill;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::columns::Unit;
+use crate::columns::{Quantity, Unit};
 use crate::metrics::{Evaluation, Metrics};
 use crate::number::{Counts, counted, interval, number};
-use crate::side_by_side::{Cell, Layer, LayeredTable, Number, SideBySide, cells_of_run};
+use crate::side_by_side::{Layer, LayeredTable, Number, SideBySide, cells_of_run};
 use polystep_record::Proportion;
 
 /// An evaluation as it is in `metrics.json`, and where: of which run, at which place.
@@ -62,22 +63,22 @@ pub struct Figure {
 }
 
 /// The columns that are large numbers, and what they are called there.
-const FIGURES: [(&str, &str); 8] = [
-    ("endpoint_acc", "Endpoint right"),
-    ("full_proof_acc", "Full proofs right"),
-    ("stepwise_acc", "Steps right"),
-    ("add4_acc", "4-digit sums right"),
-    ("add9_acc", "9-digit sums right"),
-    ("mul4_acc", "4-digit products right"),
-    ("mul9_acc", "9-digit products right"),
-    ("top1_acc_beam5", "Steps right, beam 5"),
+const FIGURES: [(Quantity, &str); 8] = [
+    (Quantity::EndpointAccuracy, "Endpoint right"),
+    (Quantity::FullProof, "Full proofs right"),
+    (Quantity::Stepwise, "Steps right"),
+    (Quantity::Exercises(Drill::Add4), "4-digit sums right"),
+    (Quantity::Exercises(Drill::Add9), "9-digit sums right"),
+    (Quantity::Exercises(Drill::Mul4), "4-digit products right"),
+    (Quantity::Exercises(Drill::Mul9), "9-digit products right"),
+    (Quantity::Top1, "Steps right, beam 5"),
 ];
 
 /// The numbers at the top.
 pub fn figures(measured: &Measured<'_>) -> Vec<Figure> {
     let cells = cells_of_run(measured.run, measured.metrics, measured.at);
-    let figure = |(name, label): (&str, &'static str)| {
-        let cell = cells.iter().find(|c| c.column.name == name && c.ours.is_some())?;
+    let figure = |(quantity, label)| {
+        let cell = cells.iter().find(|c| c.column.quantity == quantity && c.ours.is_some())?;
         Some(Figure { label, number: Layer::Ours.number(cell)?, paper: cell.paper_text(Counts::Short) })
     };
     let mut figures: Vec<Figure> = FIGURES.into_iter().filter_map(figure).collect();
@@ -85,11 +86,6 @@ pub fn figures(measured: &Measured<'_>) -> Vec<Figure> {
         figures.insert(figures.len().min(1), Figure { label: "Proofs right, alone", number, paper: None });
     }
     figures
-}
-
-/// Columns of errors, which have a table of their own.
-pub fn is_error(cell: &Cell) -> bool {
-    cell.column.name.starts_with("err_")
 }
 
 /// `small_coeff, 2 variables`
@@ -106,7 +102,7 @@ pub fn table(run: usize, metrics: &Metrics) -> LayeredTable {
     let sets = metrics.evaluations.iter().enumerate();
     let rows = sets.map(|(at, evaluation)| (label(evaluation), cells_of_run(run, metrics, at))).collect();
     let layers = [Layer::Ours, Layer::Symbolic, Layer::Paper, Layer::Difference];
-    SideBySide::of_runs(rows, |cell| !is_error(cell)).layered(&layers, "")
+    SideBySide::of_runs(rows, |cell| !cell.column.is_error()).layered(&layers, "")
 }
 
 /// A number that the paper does not report.
@@ -160,21 +156,20 @@ struct ErrorShare {
 pub fn errors(measured: &Measured<'_>) -> Vec<ErrorRow> {
     let cells = cells_of_run(measured.run, measured.metrics, measured.at);
     let row = |(i, errors): (usize, &polystep_record::metrics::KindErrors)| {
-        let kind = errors.kind.name();
-        let share = |share: Option<Proportion>, which: &str| {
-            let column = format!("err_{which}_{}", kind.trim_end_matches("step"));
+        let share = |quantity: Quantity, width: Option<Proportion>| {
+            let cell = cells.iter().find(|c| c.column.quantity == quantity);
             ErrorShare {
-                number: measured.share(&format!("/greedy/errors/kinds/{i}/{which}")),
-                width: share.map_or(0.0, |share| share.percent),
-                paper: cells.iter().find(|c| c.column.name == column).and_then(|c| c.paper_text(Counts::Short)),
+                number: cell.filter(|c| c.ours.is_some()).and_then(|c| Layer::Ours.number(c)),
+                width: width.map_or(0.0, |share| share.percent),
+                paper: cell.and_then(|c| c.paper_text(Counts::Short)),
             }
         };
         ErrorRow {
-            kind,
+            kind: errors.kind.name(),
             rate: measured.share(&format!("/greedy/errors/kinds/{i}/rate")),
             counts: format!("{} of {}", errors.rate.count, errors.rate.of),
-            first: share(errors.first, "first"),
-            total: share(errors.total, "total"),
+            first: share(Quantity::FirstError(errors.kind), errors.first),
+            total: share(Quantity::AllErrors(errors.kind), errors.total),
         }
     };
     let greedy = measured.evaluation().greedy.as_ref();

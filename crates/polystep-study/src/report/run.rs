@@ -167,10 +167,9 @@ fn provenance(metrics: &Metrics) -> Vec<(&'static str, String)> {
 
 /// What training measured at its end. It is shown where nothing else was measured.
 fn tested(metrics: &Metrics) -> Option<String> {
-    let share = |key: &str| metrics.other.get("test")?.get(key)?.get("share")?.as_f64();
-    let (full, steps) = (100.0 * share("full_proof")?, 100.0 * share("stepwise")?);
-    let raw = metrics.other.get("test").and_then(|test| test.get("raw")?.as_bool()).unwrap_or(false);
-    let exact = if raw { "exact in its raw brackets" } else { "exact" };
+    let test = metrics.test()?;
+    let (full, steps) = (test.full_proof.percent, test.stepwise.percent);
+    let exact = if test.raw { "exact in its raw brackets" } else { "exact" };
     Some(format!(
         "Tested once when its training ended, teacher-forced and {exact}: {full:.2} % of proofs, {steps:.2} % of steps."
     ))

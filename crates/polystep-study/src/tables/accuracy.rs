@@ -2,14 +2,14 @@
 //! models, for the paper prints the one-shot model of a space beside each of its step-wise ones; an annotated row's one-shot
 //! model is the plain one, since an endpoint has no marks.
 
-use super::{Experiment, Need, Recipe, Row, TestSet};
+use super::{AskedSet, Experiment, Need, PaperRow, Recipe};
 use polystep_record::{Keys, PaperSetting};
 
 /// The step-wise model, and the one-shot model where the row has its columns.
-pub fn needs(row: &Row, recipe: Recipe, seed: u64) -> Vec<Need> {
+pub fn needs(row: &PaperRow, recipe: Recipe, seed: u64) -> Vec<Need> {
     let keys = row.trained_on();
     let need = |keys: Keys, endpoint: bool| Need {
-        set: TestSet { config: keys.config.clone(), vars: keys.vars, beam: !endpoint },
+        set: AskedSet { config: keys.config.clone(), vars: keys.vars, beam: !endpoint },
         experiment: Experiment::new(keys, recipe, seed),
         endpoint,
     };

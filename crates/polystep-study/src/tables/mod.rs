@@ -14,8 +14,7 @@ use polystep_record::Keys;
 pub use polystep_record::Recipe;
 pub use view::{RAW, View, ViewRow};
 
-use crate::columns::{COLUMNS, Column};
-use crate::side_by_side::Cell;
+use crate::columns::Column;
 use polystep_record::paper::{KEYS, Printed, csv};
 
 /// What kind of work a table is.
@@ -31,18 +30,18 @@ pub enum Kind {
 
 /// A result table of the paper.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Table {
+pub struct PaperTable {
     /// Its name: the CSV's.
     pub name: &'static str,
     /// Names of its columns, in order.
     pub header: Vec<&'static str>,
     /// Its rows, in order.
-    pub rows: Vec<Row>,
+    pub rows: Vec<PaperRow>,
 }
 
 /// A row of a table.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Row {
+pub struct PaperRow {
     /// Its number, from 1.
     pub number: usize,
     /// Columns and what is printed there.
@@ -51,7 +50,7 @@ pub struct Row {
 
 /// A test set, and how much is asked there.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct TestSet {
+pub struct AskedSet {
     /// The space.
     pub config: String,
     /// Its number of variables.
@@ -66,7 +65,7 @@ pub struct Need {
     /// The model.
     pub experiment: Experiment,
     /// Where it is tested.
-    pub set: TestSet,
+    pub set: AskedSet,
     /// Whether it is the one-shot model of the `endpoint_` columns.
     pub endpoint: bool,
 }
@@ -104,22 +103,22 @@ macro_rules! names {
 /// The 17 tables, by name.
 pub const NAMES: [&str; 17] = for_tables!(names);
 
-impl Table {
+impl PaperTable {
     /// The table of this name.
-    pub fn named(name: &str) -> Option<Table> {
+    pub fn named(name: &str) -> Option<PaperTable> {
         let name = NAMES.into_iter().find(|n| *n == name)?;
         let mut lines = csv(name)?.lines();
         let header: Vec<&'static str> = lines.next()?.split(',').collect();
-        let row = |(i, line): (usize, &'static str)| Row {
+        let row = |(i, line): (usize, &'static str)| PaperRow {
             number: i + 1,
             cells: header.iter().copied().zip(line.split(',')).collect(),
         };
-        Some(Table { name, rows: lines.enumerate().map(row).collect(), header })
+        Some(PaperTable { name, rows: lines.enumerate().map(row).collect(), header })
     }
 
     /// All of them, in the order of [`NAMES`].
-    pub fn all() -> Vec<Table> {
-        NAMES.into_iter().filter_map(Table::named).collect()
+    pub fn all() -> Vec<PaperTable> {
+        NAMES.into_iter().filter_map(PaperTable::named).collect()
     }
 
     /// What kind of work it is.
@@ -138,7 +137,7 @@ impl Table {
 
     /// Its columns of results that a model can fill, in order.
     pub fn columns(&self) -> impl Iterator<Item = Column> {
-        self.header.iter().filter_map(|name| COLUMNS.into_iter().find(|c| c.name == *name))
+        self.header.iter().filter_map(|name| Column::named(name))
     }
 
     /// Its rows' needs, with the row's number.
@@ -147,7 +146,7 @@ impl Table {
     }
 }
 
-impl Row {
+impl PaperRow {
     /// What is printed in a column; nothing if the table has no such column.
     pub fn text(&self, column: &str) -> Option<&'static str> {
         self.cells.iter().find(|(name, _)| *name == column).map(|(_, text)| *text)
@@ -158,13 +157,10 @@ impl Row {
         self.text(column)?.parse().ok()
     }
 
-    /// A cell with the paper's number in a column.
-    pub fn cell(&self, table: &Table, column: Column) -> Cell {
-        let text = self.text(column.name);
-        let printed = text.and_then(|text| {
-            Some(Printed { table: table.name, column: column.name.into(), text, value: text.parse().ok()? })
-        });
-        Cell::printed(column, printed)
+    /// The paper's number in a column.
+    pub fn printed(&self, table: &PaperTable, column: Column) -> Option<Printed> {
+        let text = self.text(column.name)?;
+        Some(Printed { table: table.name, column: column.name.into(), text, value: text.parse().ok()? })
     }
 
     /// Its keys and their values, in order.
@@ -201,9 +197,9 @@ impl Row {
 }
 
 /// Every test set that any table asks of a model. Weights may be gone when the next table is made, so all are asked at once.
-pub fn test_sets(experiment: &Experiment) -> Vec<TestSet> {
-    let mut sets: Vec<TestSet> = Vec::new();
-    let needs = Table::all().into_iter().flat_map(|table| table.needs(experiment.recipe, experiment.seed));
+pub fn test_sets(experiment: &Experiment) -> Vec<AskedSet> {
+    let mut sets: Vec<AskedSet> = Vec::new();
+    let needs = PaperTable::all().into_iter().flat_map(|table| table.needs(experiment.recipe, experiment.seed));
     for (_, need) in needs.filter(|(_, need)| need.experiment.name() == experiment.name()) {
         match sets.iter_mut().find(|s| (&s.config, s.vars) == (&need.set.config, need.set.vars)) {
             Some(set) => set.beam |= need.set.beam,

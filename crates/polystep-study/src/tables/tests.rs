@@ -1,13 +1,14 @@
 use std::collections::BTreeSet;
 
 use super::*;
+use crate::side_by_side::Cell;
 
 fn names(needs: &[Need]) -> Vec<String> {
     needs.iter().map(|n| n.experiment.name()).collect()
 }
 
-fn row(table: &str, number: usize) -> Row {
-    Table::named(table).unwrap().rows[number - 1].clone()
+fn row(table: &str, number: usize) -> PaperRow {
+    PaperTable::named(table).unwrap().rows[number - 1].clone()
 }
 
 fn overrides(experiment: &Experiment) -> Vec<String> {
@@ -16,12 +17,12 @@ fn overrides(experiment: &Experiment) -> Vec<String> {
 
 #[test]
 fn there_are_17_tables() {
-    let tables = Table::all();
+    let tables = PaperTable::all();
     assert_eq!(tables.len(), 17);
     assert_eq!(tables.iter().map(|t| t.rows.len()).sum::<usize>(), 246);
     let kinds = |kind| tables.iter().filter(|t| t.kind() == kind).count();
     assert_eq!((kinds(Kind::Sizes), kinds(Kind::Accuracy), kinds(Kind::Ood)), (1, 13, 3));
-    assert!(Table::named("var3coarse").is_none());
+    assert!(PaperTable::named("var3coarse").is_none());
 }
 
 #[test]
@@ -44,7 +45,7 @@ fn names_tell_runs_apart() {
     let mut seen = BTreeSet::new();
     for recipe in [Recipe::Fast, Recipe::Paper] {
         let mut runs: Vec<Experiment> = Vec::new();
-        for need in Table::all().iter().flat_map(|t| t.needs(recipe, 1)).map(|(_, need)| need) {
+        for need in PaperTable::all().iter().flat_map(|t| t.needs(recipe, 1)).map(|(_, need)| need) {
             if !runs.contains(&need.experiment) {
                 runs.push(need.experiment);
             }
@@ -62,7 +63,7 @@ fn names_tell_runs_apart() {
 fn a_model_is_asked_everything_at_once() {
     let asked = |table, number| -> Vec<String> {
         let experiment = row(table, number).needs(Recipe::Fast, 1).remove(0).experiment;
-        let set = |s: TestSet| format!("{}:{}{}", s.config, s.vars, if s.beam { " beam" } else { "" });
+        let set = |s: AskedSet| format!("{}:{}{}", s.config, s.vars, if s.beam { " beam" } else { "" });
         test_sets(&experiment).into_iter().map(set).collect()
     };
     let medium = ["medium_coeff:1 beam", "small_coeff:1", "large_coeff:1", "medium_degree:1", "medium_terms:1"];
@@ -99,14 +100,14 @@ fn the_papers_recipe_has_the_papers_number_of_examples() {
     assert_eq!(examples("var1coarsefull", 9, Recipe::Fast, false), None);
 }
 
-/// Row 9 of var1coarsefull: precision 99.98, which the paper has rounded, F1 0.97, and a number of examples.
+/// PaperRow 9 of var1coarsefull: precision 99.98, which the paper has rounded, F1 0.97, and a number of examples.
 #[test]
 fn lower_is_what_is_shown_lower() {
     let row = row("var1coarsefull", 9);
     let lower = |name: &str, ours: f64| {
-        let table = Table::named("var1coarsefull").unwrap();
+        let table = PaperTable::named("var1coarsefull").unwrap();
         let column = table.columns().find(|c| c.name == name).unwrap();
-        Cell { ours: Some(ours), ..row.cell(&table, column) }.is_lower()
+        Cell { ours: Some(ours), ..Cell::printed(column, row.printed(&table, column)) }.is_lower()
     };
     assert!(!lower("precision", 99.976) && lower("precision", 99.974) && !lower("precision", 100.0));
     assert!(!lower("f1", 0.9696) && lower("f1", 0.9694));

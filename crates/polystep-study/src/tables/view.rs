@@ -5,12 +5,12 @@
 
 use serde::{Serialize, Serializer};
 
-use super::{Recipe, Row, Table};
-use crate::columns::{Column, Unit};
+use super::{PaperRow, PaperTable, Recipe};
+use crate::columns::{Column, Quantity, Unit};
 use crate::grid::Grid;
 use crate::ledger::{FilledRow, seeds};
 use crate::number::{Counts, number};
-use crate::records::{Milestone, Records};
+use crate::records::{Milestone, RunRecords};
 use crate::side_by_side::{Cell, Heading, SideBySide, SideRow};
 
 /// What a reader must know about a calculator's validation.
@@ -48,11 +48,13 @@ pub struct ViewRow {
 
 impl View {
     /// The rows of a table with what the records know, over the first seeds, `1..=most`.
-    pub fn of(table: &Table, rows: &[&Row], recipe: Recipe, most: u64, records: &Records) -> View {
-        let row = |row: &&Row| {
+    pub fn of(table: &PaperTable, rows: &[&PaperRow], recipe: Recipe, most: u64, records: &RunRecords) -> View {
+        let row = |row: &&PaperRow| {
             let known = seeds(row, recipe, records).into_iter().filter(|seed| *seed <= most);
             let filled: Vec<_> = known.filter_map(|seed| FilledRow::of(table, row, recipe, seed, records)).collect();
-            let cell = |(i, column)| mean(row.cell(table, column), filled.iter().map(|f| &f.cells[i]).collect());
+            let cell = |(i, column)| {
+                mean(Cell::printed(column, row.printed(table, column)), filled.iter().map(|f| &f.cells[i]).collect())
+            };
             ViewRow {
                 number: row.number,
                 keys: row.keys().collect(),
@@ -64,7 +66,7 @@ impl View {
     }
 
     /// A view of these rows.
-    pub fn new(table: &Table, recipe: Recipe, rows: Vec<ViewRow>) -> View {
+    pub fn new(table: &PaperTable, recipe: Recipe, rows: Vec<ViewRow>) -> View {
         let milestones = || rows.iter().flat_map(|row| &row.cells).filter_map(|cell| cell.at_paper_examples);
         let notes = [
             (
@@ -101,8 +103,8 @@ impl View {
     }
 
     /// Our lowest and highest number in a column.
-    pub fn range(&self, column: &str) -> Option<[f64; 2]> {
-        let cells = self.rows.iter().flat_map(|row| &row.cells).filter(|cell| cell.column.name == column);
+    pub fn range(&self, quantity: Quantity) -> Option<[f64; 2]> {
+        let cells = self.rows.iter().flat_map(|row| &row.cells).filter(|cell| cell.column.quantity == quantity);
         let ours: Vec<f64> = cells.filter_map(|cell| cell.ours).collect();
         Some([ours.iter().copied().reduce(f64::min)?, ours.iter().copied().reduce(f64::max)?])
     }
@@ -217,13 +219,13 @@ fn as_documented<S: Serializer>(cells: &[Cell], s: S) -> Result<S::Ok, S::Error>
 
 /// `full proof`, `first error: mul`: a column in a sentence.
 pub fn words(column: Column) -> String {
-    match column.name {
-        "f1" => "F1".into(),
-        "precision" | "recall" => column.name.into(),
-        _ if column.name.starts_with("err_") => format!("{}: {}", column.group.to_lowercase(), column.heading),
-        "endpoint_train_examples" => "endpoint examples".into(),
-        "train_examples" => "examples".into(),
-        "endpoint_acc" => "endpoint".into(),
+    match column.quantity {
+        Quantity::F1 => "F1".into(),
+        Quantity::Precision | Quantity::Recall => column.name.into(),
+        Quantity::EndpointExamples => "endpoint examples".into(),
+        Quantity::Examples => "examples".into(),
+        Quantity::EndpointAccuracy => "endpoint".into(),
+        _ if column.is_error() => format!("{}: {}", column.group.to_lowercase(), column.heading),
         _ => column.heading.to_lowercase(),
     }
 }

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use polystep_learn::config::RunConfig;
 use polystep_record::RunFolder;
-use polystep_study::records::Record;
-use polystep_study::tables::{Experiment, Recipe, Table};
+use polystep_study::records::RunRecord;
+use polystep_study::tables::{Experiment, PaperTable, Recipe};
 
 use super::results_folder::ResultsFolder;
 use super::table_plan::TablePlans;
@@ -33,7 +33,7 @@ pub fn import(folder: &Path, plans: &TablePlans, results: &mut ResultsFolder) ->
     for run in runs {
         let (experiment, config) = known(&run, plans)?;
         let name = experiment.name();
-        let (old, new) = (results.records.get(&name), Record::read(&run).map_err(bad_input)?);
+        let (old, new) = (results.records.get(&name), RunRecord::read(&run).map_err(bad_input)?);
         if old.zip(new.as_ref()).is_some_and(|(old, new)| old.metrics.run != new.metrics.run) {
             let (run, record) = (run.display(), results.record(&name));
             let why = format!("{} is the record of another one; move it away first", record.display());
@@ -46,7 +46,7 @@ pub fn import(folder: &Path, plans: &TablePlans, results: &mut ResultsFolder) ->
             _ => String::new(),
         };
         note(format_args!("{} is {name}{other}", run.display()));
-        results.update_ledgers(&Table::all(), experiment.recipe)?;
+        results.update_ledgers(&PaperTable::all(), experiment.recipe)?;
     }
     Ok(())
 }

@@ -9,8 +9,8 @@ use anyhow::Context;
 use polystep_core::Purpose;
 use polystep_core::sets::FixedSet;
 use polystep_record::RunFolder;
-use polystep_study::records::{Record, Records};
-use polystep_study::tables::{Experiment, TestSet, test_sets};
+use polystep_study::records::{RunRecord, RunRecords};
+use polystep_study::tables::{AskedSet, Experiment, test_sets};
 
 use super::table_plan::TablePlans;
 use crate::failure::Result;
@@ -25,7 +25,7 @@ pub struct Job {
     /// How it is set up, as keys of a run's TOML.
     pub overrides: Vec<(String, String)>,
     /// Every test set that any table asks of it.
-    pub sets: Vec<TestSet>,
+    pub sets: Vec<AskedSet>,
     /// Only so many proofs of each set.
     pub proofs: Option<u64>,
 }
@@ -43,7 +43,7 @@ impl Job {
     }
 
     /// The sets that a record lacks.
-    pub fn missing(&self, record: Option<&Record>) -> Vec<TestSet> {
+    pub fn missing(&self, record: Option<&RunRecord>) -> Vec<AskedSet> {
         let whole = FixedSet::of(Purpose::Test).map_or(0, |set| set.proofs);
         let proofs = self.proofs.map_or(whole, |n| n.min(whole));
         self.sets.iter().filter(|set| !record.is_some_and(|r| r.has(set, proofs))).cloned().collect()
@@ -68,7 +68,7 @@ pub enum Remaining {
 pub struct Folders {
     /// Weights and checkpoints, not committed.
     pub runs: PathBuf,
-    /// Records and ledgers, committed.
+    /// RunRecords and ledgers, committed.
     pub results: PathBuf,
     /// The bundled models, if they are here.
     pub models: Option<PathBuf>,
@@ -90,7 +90,7 @@ impl Folders {
     }
 
     /// The jobs that are not done.
-    pub fn open_jobs(&self, jobs: Vec<Job>, records: &Records) -> Result<Vec<Job>> {
+    pub fn open_jobs(&self, jobs: Vec<Job>, records: &RunRecords) -> Result<Vec<Job>> {
         let mut open = Vec::new();
         for job in jobs {
             if self.remaining(&job, records)? != Remaining::Done {
@@ -101,13 +101,13 @@ impl Folders {
     }
 
     /// What is to be done about a run.
-    pub fn remaining(&self, job: &Job, records: &Records) -> Result<Remaining> {
+    pub fn remaining(&self, job: &Job, records: &RunRecords) -> Result<Remaining> {
         if job.missing(records.get(&job.name)).is_empty() {
             return Ok(Remaining::Done);
         }
         let run = self.run(&job.name);
         if is_trained(&run) {
-            Record::read(&run)?;
+            RunRecord::read(&run)?;
             return Ok(Remaining::Evaluate);
         }
         Ok(match () {

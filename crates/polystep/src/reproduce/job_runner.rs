@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use polystep_record::PaperSetting;
 use polystep_record::paper::lookup;
-use polystep_study::records::Record;
-use polystep_study::tables::{Recipe, Table, TestSet};
+use polystep_study::records::RunRecord;
+use polystep_study::tables::{AskedSet, PaperTable, Recipe};
 
 use super::child::{self, Board, Ended};
 use super::job::{Folders, Job, Remaining};
@@ -125,7 +125,7 @@ impl JobRunner<'_> {
         }
         let mut results = lock(results);
         results.add_run(&job.name, &run)?;
-        results.update_ledgers(&Table::all(), job.experiment.recipe)?;
+        results.update_ledgers(&PaperTable::all(), job.experiment.recipe)?;
         if let Some(record) = results.records.get(&job.name) {
             board.say(&format!("{}: {}", job.name, headline(job, record)));
         }
@@ -163,9 +163,9 @@ impl JobRunner<'_> {
     }
 
     /// Sets that neither the run's folder nor its record has, those with beam search apart.
-    fn unevaluated(&self, job: &Job, results: &Mutex<&mut ResultsFolder>) -> Result<Vec<(Vec<TestSet>, bool)>> {
+    fn unevaluated(&self, job: &Job, results: &Mutex<&mut ResultsFolder>) -> Result<Vec<(Vec<AskedSet>, bool)>> {
         let run = self.folders.run(&job.name);
-        let mut known = Record::read(&run)?;
+        let mut known = RunRecord::read(&run)?;
         if let (Some(known), Some(old)) = (&mut known, lock(results).records.get(&job.name)) {
             known.merge(old);
         }
@@ -179,7 +179,7 @@ impl JobRunner<'_> {
         &self,
         name: &str,
         run: &Path,
-        sets: &[TestSet],
+        sets: &[AskedSet],
         beam: bool,
         proofs: Option<u64>,
         board: &Board,
@@ -219,7 +219,7 @@ impl JobRunner<'_> {
 }
 
 /// What a run has come to, in one line.
-fn headline(job: &Job, record: &Record) -> String {
+fn headline(job: &Job, record: &RunRecord) -> String {
     let keys = &job.experiment.keys;
     let column = if keys.is(PaperSetting::Endpoint) { "endpoint_acc" } else { "full_proof_acc" };
     let home = job.sets.iter().find(|set| (&set.config, set.vars) == (&keys.config, keys.vars));

@@ -22,7 +22,7 @@ mod table_plan;
 use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
-use polystep_study::tables::{Recipe, Table, View};
+use polystep_study::tables::{PaperTable, Recipe, View};
 
 use crate::args::{ThreadArgs, deadline, positive_minutes};
 use crate::device::Device;
@@ -188,7 +188,7 @@ impl Args {
             return Err(bad_input("which table? give --table NAME or --all; --list shows them"));
         }
         let filter = self.rows.as_deref().map(RowFilter::parse).transpose()?.unwrap_or_default();
-        let chosen: Vec<&Table> = match self.all {
+        let chosen: Vec<&PaperTable> = match self.all {
             true => plans.iter().map(|(table, _)| table).collect(),
             false => self.table.iter().map(|name| plans.named(name).map(|(t, _)| t)).collect::<Result<_>>()?,
         };

@@ -5,7 +5,7 @@
 
 use polystep_engine::cuda::Cuda;
 use polystep_record::PaperSetting;
-use polystep_study::records::Records;
+use polystep_study::records::RunRecords;
 use polystep_study::tables::{Experiment, Recipe};
 
 use super::job::Remaining;
@@ -29,7 +29,7 @@ pub struct Pace {
 
 impl Pace {
     /// From the records of runs on this device that had their whole budget.
-    pub fn of(device: Device, threads: usize, jobs: u8, plans: &TablePlans, records: &Records) -> Pace {
+    pub fn of(device: Device, threads: usize, jobs: u8, plans: &TablePlans, records: &RunRecords) -> Pace {
         let device = name(device, threads);
         let mut ratios: Vec<f64> = Vec::new();
         for (table, _) in plans.iter().filter(|(_, plan)| plan.cost.is_some()) {
@@ -136,8 +136,8 @@ pub fn clock(seconds: f64) -> String {
 mod tests {
     use super::*;
     use polystep_study::metrics::{Metrics, Provenance};
-    use polystep_study::records::Record;
-    use polystep_study::tables::Table;
+    use polystep_study::records::RunRecord;
+    use polystep_study::tables::PaperTable;
 
     #[test]
     fn a_device_that_nobody_measured_is_named() {
@@ -152,18 +152,18 @@ mod tests {
     #[test]
     fn runs_share_a_device() {
         let plans = TablePlans::read(None).expect("the repository's plans are right");
-        let table = Table::named("var1coarsefull").expect("a table");
+        let table = PaperTable::named("var1coarsefull").expect("a table");
         let device = Some(name(Device::Cpu, 2));
         let experiments: Vec<_> = table.needs(Recipe::Fast, 1).into_iter().map(|(_, need)| need.experiment).collect();
         let stepwise: Vec<_> = experiments.iter().filter(|e| !e.keys.is(PaperSetting::Endpoint)).collect();
-        let mut records = Records::default();
+        let mut records = RunRecords::default();
         let alone = training(&plans, stepwise[0]);
         // Beside another, alone, and one that was cut short.
         for (experiment, times, examples) in [(0, 6.0, 7_000_064), (1, 3.0, 7_000_064), (2, 0.1, 64)] {
             let (seconds, examples) = (Some(times * alone), Some(examples));
             let run = Provenance { device: device.clone(), seconds, examples, ..Provenance::default() };
             let metrics = Metrics { run, ..Metrics::default() };
-            let record = Record { config: Default::default(), metrics, log: Vec::new() };
+            let record = RunRecord { config: Default::default(), metrics, log: Vec::new() };
             records.insert(&stepwise[experiment].name(), record);
         }
         let left = |jobs| {

@@ -7,29 +7,29 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use polystep_study::ledger::Ledger;
-use polystep_study::records::Records;
-use polystep_study::tables::{Kind, Recipe, Table};
+use polystep_study::records::RunRecords;
+use polystep_study::tables::{Kind, PaperTable, Recipe};
 
 use super::job::Folders;
 use crate::failure::{Result, bad_input};
 use crate::output::{Output, note};
 
-/// Records and ledgers of a results folder.
+/// RunRecords and ledgers of a results folder.
 pub struct ResultsFolder {
     results: PathBuf,
     /// Where the records are.
     folder: PathBuf,
     /// The records.
-    pub records: Records,
+    pub records: RunRecords,
 }
 
 impl ResultsFolder {
     /// Opens the results; everything that will be written over is read first.
     pub fn open(folders: &Folders) -> Result<ResultsFolder> {
         let folder = folders.records();
-        let records = Records::read(&folder).map_err(bad_input)?;
+        let records = RunRecords::read(&folder).map_err(bad_input)?;
         let results = ResultsFolder { results: folders.results.clone(), folder, records };
-        for table in Table::all() {
+        for table in PaperTable::all() {
             for recipe in [Recipe::Fast, Recipe::Paper] {
                 results.ledger(&table, recipe)?;
             }
@@ -38,7 +38,7 @@ impl ResultsFolder {
     }
 
     /// Where the ledger of a table is. Sizes of spaces belong to no recipe.
-    pub fn path(&self, table: &Table, recipe: Recipe) -> PathBuf {
+    pub fn path(&self, table: &PaperTable, recipe: Recipe) -> PathBuf {
         let name = format!("{}.csv", table.name);
         match (recipe, table.kind()) {
             (Recipe::Paper, Kind::Accuracy | Kind::Ood) => self.results.join("paper").join(name),
@@ -52,13 +52,13 @@ impl ResultsFolder {
     }
 
     /// The ledger of a table as it stands.
-    pub fn ledger(&self, table: &Table, recipe: Recipe) -> Result<Option<Ledger>> {
+    pub fn ledger(&self, table: &PaperTable, recipe: Recipe) -> Result<Option<Ledger>> {
         Ledger::read(&self.path(table, recipe), table).map_err(bad_input)
     }
 
     /// Takes a run's folder into the records, after what other commands have entered meanwhile.
     pub fn add_run(&mut self, name: &str, run: &Path) -> Result<()> {
-        self.records = Records::read(&self.folder).map_err(bad_input)?;
+        self.records = RunRecords::read(&self.folder).map_err(bad_input)?;
         let (record, files) = self.records.made_of(name, run).map_err(bad_input)?;
         for (path, text) in files {
             write_whole(&path, &text)?;
@@ -69,8 +69,12 @@ impl ResultsFolder {
 
     /// Writes the ledgers of the tables that the records fill, those that other commands have entered meanwhile included,
     /// where they have changed.
-    pub fn update_ledgers<'t>(&mut self, tables: impl IntoIterator<Item = &'t Table>, recipe: Recipe) -> Result<()> {
-        self.records = Records::read(&self.folder).map_err(bad_input)?;
+    pub fn update_ledgers<'t>(
+        &mut self,
+        tables: impl IntoIterator<Item = &'t PaperTable>,
+        recipe: Recipe,
+    ) -> Result<()> {
+        self.records = RunRecords::read(&self.folder).map_err(bad_input)?;
         for table in tables.into_iter().filter(|table| table.kind() != Kind::Sizes) {
             let ledger = Ledger::of(table, recipe, &self.records);
             let old = self.ledger(table, recipe)?;
@@ -87,7 +91,7 @@ impl ResultsFolder {
     }
 
     /// Writes a ledger.
-    pub fn write(&self, table: &Table, recipe: Recipe, ledger: &Ledger) -> Result<()> {
+    pub fn write(&self, table: &PaperTable, recipe: Recipe, ledger: &Ledger) -> Result<()> {
         write_whole(&self.path(table, recipe), &ledger.text())
     }
 }
@@ -113,7 +117,7 @@ mod tests {
         let results = place.path().join("results");
         let run = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results/runs/large_coeff-1-coarse-infix");
         let folders = Folders { runs: place.path().join("runs"), results, models: None };
-        let table = Table::named("var1error").expect("a table");
+        let table = PaperTable::named("var1error").expect("a table");
         let open = || ResultsFolder::open(&folders).unwrap_or_else(|e| panic!("{e:?}"));
         let (mut ours, mut theirs) = (open(), open());
         theirs.add_run("large_coeff-1-coarse-infix", &run).unwrap_or_else(|e| panic!("{e:?}"));

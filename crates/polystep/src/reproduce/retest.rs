@@ -12,8 +12,8 @@ use anyhow::Context;
 use polystep_record::Keys;
 use polystep_record::Proportion;
 use polystep_record::RunFolder;
-use polystep_study::records::{Record, Records};
-use polystep_study::tables::{Experiment, Need, TestSet};
+use polystep_study::records::{RunRecord, RunRecords};
+use polystep_study::tables::{AskedSet, Experiment, Need};
 
 use super::child::{Board, Ended};
 use super::job::Folders;
@@ -35,13 +35,13 @@ pub struct Test {
     /// The first that asked for it.
     experiment: Experiment,
     weights: PathBuf,
-    sets: Vec<TestSet>,
+    sets: Vec<AskedSet>,
 }
 
 /// What a model did on one set, here and by its record.
 pub struct Answer {
     model: String,
-    set: TestSet,
+    set: AskedSet,
     here: Proportion,
     record: Option<Proportion>,
 }
@@ -54,12 +54,12 @@ impl Answer {
 }
 
 /// The tests that can be made here for what rows need, each model and set once.
-fn tests(needs: &[Need], folders: &Folders, records: &Records) -> Result<Vec<Test>> {
+fn tests(needs: &[Need], folders: &Folders, records: &RunRecords) -> Result<Vec<Test>> {
     let bundled = bundled(folders)?;
     let mut tests: BTreeMap<String, Test> = BTreeMap::new();
     for Need { experiment, set, .. } in needs {
         let own = experiment.name();
-        let can = |(_, record): &&(String, Record)| {
+        let can = |(_, record): &&(String, RunRecord)| {
             let home = record.metrics.keys.at_home(&set.config, set.vars).map(|keys| Keys { also: Vec::new(), ..keys });
             let run = &record.metrics.run;
             let made_alike = run.recipe == Some(experiment.recipe.to_string()) && run.seed == Some(experiment.seed);
@@ -80,23 +80,23 @@ fn tests(needs: &[Need], folders: &Folders, records: &Records) -> Result<Vec<Tes
             sets: Vec::new(),
         });
         if test.sets.iter().all(|other| (&other.config, other.vars) != (&set.config, set.vars)) {
-            test.sets.push(TestSet { beam: false, ..set.clone() });
+            test.sets.push(AskedSet { beam: false, ..set.clone() });
         }
     }
     Ok(tests.into_values().collect())
 }
 
 /// The bundled models, by name.
-fn bundled(folders: &Folders) -> Result<Vec<(String, Record)>> {
+fn bundled(folders: &Folders) -> Result<Vec<(String, RunRecord)>> {
     let Some(models) = &folders.models else { return Ok(Vec::new()) };
-    let records = Records::read(models)?;
+    let records = RunRecords::read(models)?;
     Ok(records.iter().map(|(name, record)| (name.to_owned(), record.clone())).collect())
 }
 
 impl JobRunner<'_> {
     /// Tests the models of a selection that are here again, but for those that were made just now (`fresh`), or as many as there
     /// is time for. A model that cannot be tested is an error.
-    pub fn retest(&self, selection: &Selection, fresh: &[String], records: &Records) -> Result<Vec<Answer>> {
+    pub fn retest(&self, selection: &Selection, fresh: &[String], records: &RunRecords) -> Result<Vec<Answer>> {
         let needs: Vec<Need> = selection.needs().map(|(_, need)| need).collect();
         let mut tests = tests(&needs, self.folders, records)?;
         tests.retain(|test| !fresh.contains(&test.name));
@@ -126,9 +126,9 @@ impl JobRunner<'_> {
                     continue;
                 }
             }
-            let measured = Record::read(&run)?;
+            let measured = RunRecord::read(&run)?;
             for set in &test.sets {
-                let exact = |record: &Record| Some(record.evaluation(set)?.greedy.as_ref()?.full_proof.exact);
+                let exact = |record: &RunRecord| Some(record.evaluation(set)?.greedy.as_ref()?.full_proof.exact);
                 let unanswered = || anyhow::anyhow!("{}: no answers on {}:{}", test.name, set.config, set.vars);
                 let here = measured.as_ref().and_then(exact).ok_or_else(unanswered)?;
                 let record = records.get(&test.name).and_then(exact);
@@ -140,7 +140,7 @@ impl JobRunner<'_> {
 }
 
 /// As many proofs as the record has, so that the two can be compared.
-fn proofs(records: &Records, test: &Test) -> Option<u64> {
+fn proofs(records: &RunRecords, test: &Test) -> Option<u64> {
     let evaluation = |set| records.get(&test.name)?.evaluation(set)?.greedy.as_ref();
     test.sets.iter().filter_map(evaluation).map(|greedy| greedy.full_proof.exact.of).min()
 }
@@ -203,16 +203,16 @@ pub fn report(answers: &[Answer], device: &str, json: bool) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use polystep_study::tables::{Recipe, Table};
+    use polystep_study::tables::{PaperTable, Recipe};
 
     /// A row's own model comes first; one that learned several spaces answers for those that have none, in its own format only.
     #[test]
     fn bundled_models_answer_for_the_rows_they_can() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let folders = Folders { runs: "none".into(), results: root.join("results"), models: Some(root.join("models")) };
-        let records = Records::read(&folders.records()).expect("the records are whole");
+        let records = RunRecords::read(&folders.records()).expect("the records are whole");
         let found = |table: &str, recipe| -> Vec<(String, Vec<String>)> {
-            let table = Table::named(table).expect("a table");
+            let table = PaperTable::named(table).expect("a table");
             let needs: Vec<Need> = table.needs(recipe, 1).into_iter().map(|(_, need)| need).collect();
             let tests = super::tests(&needs, &folders, &records).expect("the bundled models are whole");
             let sets = |test: &Test| test.sets.iter().map(|set| format!("{}:{}", set.config, set.vars)).collect();

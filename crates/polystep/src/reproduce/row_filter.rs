@@ -1,7 +1,7 @@
 //! `--rows`: some rows of a table, by number (`1,4-6`) or by their keys (`config=large_coeff,notation=prefix`). Numbers and keys may
 //! stand together: numbers add up, keys narrow down.
 
-use polystep_study::tables::{Row, Table};
+use polystep_study::tables::{PaperRow, PaperTable};
 
 use crate::failure::{Result, bad_input};
 
@@ -33,17 +33,17 @@ impl RowFilter {
     }
 
     /// The rows of a table; an error if it has none of them.
-    pub fn of<'t>(&self, table: &'t Table) -> Result<Vec<&'t Row>> {
+    pub fn of<'t>(&self, table: &'t PaperTable) -> Result<Vec<&'t PaperRow>> {
         let names: Vec<&str> = table.keys().collect();
         if let Some((key, _)) = self.keys.iter().find(|(key, _)| !names.contains(&key.as_str())) {
             let names = names.join(", ");
             return Err(bad_input(format!("--rows: {} has no key `{key}`; its keys are {names}", table.name)));
         }
-        let wanted = |row: &&Row| {
+        let wanted = |row: &&PaperRow| {
             let number = self.numbers.is_empty() || self.numbers.iter().any(|(a, b)| (*a..=*b).contains(&row.number));
             number && self.keys.iter().all(|(key, value)| row.text(key) == Some(value))
         };
-        let rows: Vec<&Row> = table.rows.iter().filter(wanted).collect();
+        let rows: Vec<&PaperRow> = table.rows.iter().filter(wanted).collect();
         if rows.is_empty() {
             return Err(bad_input(format!("--rows: no row of {} is meant; it has {}", table.name, table.rows.len())));
         }
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     fn numbers(table: &str, rows: &str) -> Vec<usize> {
-        let table = Table::named(table).unwrap();
+        let table = PaperTable::named(table).unwrap();
         RowFilter::parse(rows).unwrap().of(&table).unwrap().iter().map(|r| r.number).collect()
     }
 
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn what_is_no_row_is_refused() {
-        let table = Table::named("colide").unwrap();
+        let table = PaperTable::named("colide").unwrap();
         let refused = |rows: &str| RowFilter::parse(rows).and_then(|r| r.of(&table).map(|_| ())).is_err();
         assert!(refused("x") && refused("13") && refused("notation=prefix") && refused("config=huge") && refused(""));
         assert!(!refused("12"));

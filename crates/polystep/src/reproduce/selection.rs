@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use polystep_study::plots::{self, Figure};
-use polystep_study::tables::{Kind, Need, Recipe, Row, Table, View};
+use polystep_study::tables::{Kind, Need, PaperRow, PaperTable, Recipe, View};
 
 use super::job::Job;
 use super::results_folder::{ResultsFolder, write_whole};
@@ -16,7 +16,7 @@ use crate::table::counted;
 /// Rows of tables, a recipe, and the seeds 1 to `seeds`.
 pub struct Selection<'p> {
     /// The tables, each with its rows.
-    pub tables: Vec<(&'p Table, Vec<&'p Row>)>,
+    pub tables: Vec<(&'p PaperTable, Vec<&'p PaperRow>)>,
     /// By which recipe the runs are made.
     pub recipe: Recipe,
     /// How many seeds.
@@ -48,7 +48,7 @@ impl Selection<'_> {
 
     /// The tables as people see them.
     pub fn views(&self, results: &ResultsFolder) -> Result<Vec<View>> {
-        let view = |(table, rows): &(&Table, Vec<&Row>)| match table.kind() {
+        let view = |(table, rows): &(&PaperTable, Vec<&PaperRow>)| match table.kind() {
             Kind::Sizes => sizes::view(results, table, rows),
             _ => Ok(View::of(table, rows, self.recipe, self.seeds, &results.records)),
         };

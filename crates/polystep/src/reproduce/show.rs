@@ -1,10 +1,10 @@
 //! What `reproduce` prints: the list of tables, the runs it would make, and the tables themselves.
 
-use polystep_study::columns::Unit;
+use polystep_study::columns::{Quantity, Unit};
 use polystep_study::grid::Grid;
 use polystep_study::number::{Counts, interval, number};
 use polystep_study::side_by_side::Cell;
-use polystep_study::tables::{Kind, Recipe, Row, Table, View};
+use polystep_study::tables::{Kind, PaperRow, PaperTable, Recipe, View};
 
 use super::job::{Folders, Job, Remaining};
 use super::pace::{Pace, clock};
@@ -26,9 +26,9 @@ pub fn list(
     seeds: u64,
 ) -> Result<()> {
     let mut lines = Vec::new();
-    let is_meant = |table: &Table| names.is_empty() || names.iter().any(|name| name == table.name);
+    let is_meant = |table: &PaperTable| names.is_empty() || names.iter().any(|name| name == table.name);
     for (table, plan) in plans.iter().filter(|(table, _)| is_meant(table)) {
-        let rows: Vec<&Row> = table.rows.iter().collect();
+        let rows: Vec<&PaperRow> = table.rows.iter().collect();
         let (done, needed, left) = if table.kind() == Kind::Sizes {
             let done = sizes::done(results, table, &rows)?;
             let seconds = plan.cost.map_or(0.0, |cost| cost.seconds_per_run);
@@ -44,8 +44,8 @@ pub fn list(
             (done, jobs.len(), pace.together(left))
         };
         let (view, headline, unit) = match table.kind() {
-            Kind::Sizes => (sizes::view(results, table, &rows)?, "equation_size_estimate", Unit::Count),
-            _ => (View::of(table, &rows, recipe, seeds, &results.records), "full_proof_acc", Unit::Percent),
+            Kind::Sizes => (sizes::view(results, table, &rows)?, Quantity::EquationSize, Unit::Count),
+            _ => (View::of(table, &rows, recipe, seeds, &results.records), Quantity::FullProof, Unit::Percent),
         };
         let shown = |value: f64| number(value, unit, Counts::Millions);
         let range = |[lo, hi]: [f64; 2]| format!("{} to {}", shown(lo), shown(hi));
@@ -124,7 +124,7 @@ pub fn print(view: &View) -> Result<()> {
 fn cell_text(cell: &Cell) -> String {
     let mark = if cell.is_lower() { "▼" } else { "" };
     let mut text = cell.ours_text(Counts::Millions).map_or("—".into(), |ours| format!("{mark}{ours}"));
-    if let Some(range) = cell.interval.filter(|_| matches!(cell.column.name, "full_proof_acc" | "endpoint_acc")) {
+    if let Some(range) = cell.interval.filter(|_| cell.column.is_headline()) {
         text += &format!(" ({})", interval(range));
     }
     text += &format!("\n{}", cell.paper_text(Counts::Millions).unwrap_or_default());

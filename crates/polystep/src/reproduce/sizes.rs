@@ -4,9 +4,9 @@ use std::time::Instant;
 
 use polystep_core::Space;
 use polystep_core::collision::estimate;
-use polystep_study::ledger::{Ledger, LedgerColumn};
+use polystep_study::ledger::Ledger;
 use polystep_study::side_by_side::Cell;
-use polystep_study::tables::{Kind, Recipe, Row, Table, View, ViewRow};
+use polystep_study::tables::{Kind, PaperRow, PaperTable, Recipe, View, ViewRow};
 
 use super::results_folder::ResultsFolder;
 use super::selection::Selection;
@@ -21,7 +21,7 @@ use crate::table::counted;
 const SEED: u64 = 1;
 
 /// The line of a row, if the ledger has it.
-fn line<'l>(ledger: &'l Ledger, row: &Row) -> Option<&'l Vec<String>> {
+fn line<'l>(ledger: &'l Ledger, row: &PaperRow) -> Option<&'l Vec<String>> {
     let same = |line: &&Vec<String>| row.keys().all(|(key, value)| field(ledger, line, key) == Some(value));
     ledger.lines.iter().find(same)
 }
@@ -32,7 +32,7 @@ fn field<'l>(ledger: &Ledger, line: &'l [String], name: &str) -> Option<&'l str>
 }
 
 /// How many of the rows the ledger has.
-pub fn done(results: &ResultsFolder, table: &Table, rows: &[&Row]) -> Result<usize> {
+pub fn done(results: &ResultsFolder, table: &PaperTable, rows: &[&PaperRow]) -> Result<usize> {
     let ledger = results.ledger(table, Recipe::Fast)?;
     Ok(rows.iter().filter(|row| ledger.as_ref().is_some_and(|l| line(l, row).is_some())).count())
 }
@@ -55,8 +55,8 @@ pub fn make_missing(
 /// Estimates the rows that the ledger lacks, and writes it after each; stops at the deadline.
 fn make(
     results: &ResultsFolder,
-    table: &Table,
-    rows: &[&Row],
+    table: &PaperTable,
+    rows: &[&PaperRow],
     draws: u64,
     threads: &ThreadArgs,
     deadline: Option<Instant>,
@@ -74,17 +74,15 @@ fn make(
         let began = Instant::now();
         let size = estimate(&space, vars, SEED, draws, &|_| {})?;
         let number = |v: Option<f64>| v.map_or(String::new(), |v| format!("{v:.0}"));
-        let fields = LedgerColumn::of(table).into_iter().map(|column| match column {
-            LedgerColumn::Ours(_, column) if column.name == "equation_size_estimate" => {
-                number(size.equations.estimate())
-            }
-            LedgerColumn::Ours(..) => number(size.endpoints.estimate()),
-            LedgerColumn::Draws => draws.to_string(),
-            LedgerColumn::Seed => SEED.to_string(),
-            LedgerColumn::Seconds => format!("{:.0}", began.elapsed().as_secs_f64()),
-            LedgerColumn::Device => format!("CPU, {} threads", threads.count()),
-            LedgerColumn::Commit => polystep_learn::COMMIT.to_owned(),
-            key => row.text(&key.name()).unwrap_or_default().to_owned(),
+        let fields = ledger.header.iter().map(|name| match name.as_str() {
+            "equation_size_estimate" => number(size.equations.estimate()),
+            "endpoint_size_estimate" => number(size.endpoints.estimate()),
+            "draws" => draws.to_string(),
+            "seed" => SEED.to_string(),
+            "seconds" => format!("{:.0}", began.elapsed().as_secs_f64()),
+            "device" => format!("CPU, {} threads", threads.count()),
+            "commit" => polystep_learn::COMMIT.to_owned(),
+            key => row.text(key).unwrap_or_default().to_owned(),
         });
         let fields = fields.collect();
         ledger.lines.push(fields);
@@ -101,16 +99,19 @@ fn make(
 }
 
 /// The table as people see it.
-pub fn view(results: &ResultsFolder, table: &Table, rows: &[&Row]) -> Result<View> {
+pub fn view(results: &ResultsFolder, table: &PaperTable, rows: &[&PaperRow]) -> Result<View> {
     let ledger = results.ledger(table, Recipe::Fast)?;
-    let row = |row: &&Row| {
+    let row = |row: &&PaperRow| {
         let line = ledger.as_ref().and_then(|l| Some((l, line(l, row)?)));
         let ours = |name: &str| line.and_then(|(ledger, line)| field(ledger, line, name)?.parse().ok());
         ViewRow {
             number: row.number,
             keys: row.keys().collect(),
             seeds: line.map(|_| SEED).into_iter().collect(),
-            cells: table.columns().map(|c| Cell { ours: ours(c.name), ..row.cell(table, c) }).collect(),
+            cells: table
+                .columns()
+                .map(|c| Cell { ours: ours(c.name), ..Cell::printed(c, row.printed(table, c)) })
+                .collect(),
         }
     };
     Ok(View::new(table, Recipe::Fast, rows.iter().map(row).collect()))

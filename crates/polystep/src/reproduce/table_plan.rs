@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use polystep_learn::config::RunConfig;
 use polystep_record::PaperSetting;
-use polystep_study::tables::{Experiment, Recipe, Table};
+use polystep_study::tables::{Experiment, PaperTable, Recipe};
 use serde::Deserialize;
 
 use crate::failure::{Result, bad_input, bad_text};
@@ -138,7 +138,7 @@ impl TablePlan {
 
 /// All plans, in order, with their tables.
 pub struct TablePlans {
-    all: Vec<(Table, TablePlan)>,
+    all: Vec<(PaperTable, TablePlan)>,
     /// Which plan makes a run, by the name that the run has with seed 1.
     owners: BTreeMap<String, usize>,
 }
@@ -160,8 +160,8 @@ impl TablePlans {
             }
         }
         all.sort_by_key(|plan| plan.table.order);
-        let all: Vec<(Table, TablePlan)> =
-            all.into_iter().filter_map(|plan| Some((Table::named(&plan.table.name)?, plan))).collect();
+        let all: Vec<(PaperTable, TablePlan)> =
+            all.into_iter().filter_map(|plan| Some((PaperTable::named(&plan.table.name)?, plan))).collect();
         let mut owners = BTreeMap::new();
         for (i, (table, _)) in all.iter().enumerate().filter(|(_, (_, plan))| plan.cost.is_some()) {
             for recipe in [Recipe::Fast, Recipe::Paper] {
@@ -174,12 +174,12 @@ impl TablePlans {
     }
 
     /// Tables and plans, in order.
-    pub fn iter(&self) -> impl Iterator<Item = (&Table, &TablePlan)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&PaperTable, &TablePlan)> {
         self.all.iter().map(|(table, plan)| (table, plan))
     }
 
     /// A table with its plan.
-    pub fn named(&self, name: &str) -> Result<(&Table, &TablePlan)> {
+    pub fn named(&self, name: &str) -> Result<(&PaperTable, &TablePlan)> {
         self.iter().find(|(table, _)| table.name == name).ok_or_else(|| {
             let names: Vec<&str> = self.iter().map(|(table, _)| table.name).collect();
             bad_input(format!("the paper has no table `{name}`; its tables are {}", names.join(", ")))
