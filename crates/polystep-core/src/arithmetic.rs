@@ -5,6 +5,7 @@
 //! The training stream does not name its configuration's caps or variables: there is no polynomial that they could limit.
 
 use crate::guard::Guard;
+use crate::named;
 use crate::notation::Notation;
 use crate::proof::StepKind;
 use crate::sets::{FixedSet, SEED, SETS};
@@ -18,38 +19,23 @@ pub const MIXTURE: &str = "arithmetic";
 /// Every key of the probe: the mixture, then the four kinds.
 pub const KEYS: [&str; 5] = [MIXTURE, "add4", "add9", "mul4", "mul9"];
 
-/// A kind of exercise.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Drill {
-    /// Sums of 4-digit numbers.
-    Add4,
-    /// Products of 4-digit numbers.
-    Mul4,
-    /// Sums of 9-digit numbers.
-    Add9,
-    /// Products of 9-digit numbers.
-    Mul9,
+named! {
+    "kind of exercise";
+    /// A kind of exercise, in the order of the mixture. Its name is its key as a configuration.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+    pub enum Drill {
+        /// Sums of 4-digit numbers.
+        Add4 = "add4",
+        /// Products of 4-digit numbers.
+        Mul4 = "mul4",
+        /// Sums of 9-digit numbers.
+        Add9 = "add9",
+        /// Products of 9-digit numbers.
+        Mul9 = "mul9",
+    }
 }
 
 impl Drill {
-    /// All kinds, in the order of the mixture.
-    pub const ALL: [Drill; 4] = [Drill::Add4, Drill::Mul4, Drill::Add9, Drill::Mul9];
-
-    /// Its key as a configuration.
-    pub fn key(self) -> &'static str {
-        match self {
-            Drill::Add4 => "add4",
-            Drill::Mul4 => "mul4",
-            Drill::Add9 => "add9",
-            Drill::Mul9 => "mul9",
-        }
-    }
-
-    /// The kind with this key.
-    pub fn named(key: &str) -> Option<Drill> {
-        Drill::ALL.into_iter().find(|d| d.key() == key)
-    }
-
     fn draw(self, stream: &mut Stream) -> Exercise {
         let (kind, low) = match self {
             Drill::Add4 => (StepKind::Add, 1_000),
@@ -160,10 +146,10 @@ pub(crate) fn read_number(tokens: &[u8], notation: Notation) -> Option<u64> {
 impl Probe {
     /// The exercises of a seed under a configuration's key. The fixed sets (valid, test, beam) have streams of their own.
     pub fn new(key: &str, seed: u64, purpose: Purpose) -> Probe {
-        let drill = Drill::named(key);
+        let drill = key.parse().ok();
         let streams = match (FixedSet::of(purpose), drill) {
-            (Some(_), drill) => Streams::new(seed, purpose, drill.map_or(MIXTURE, Drill::key)),
-            (None, drill) => Streams::new(seed, Purpose::Arithmetic, drill.map_or("", Drill::key)),
+            (Some(_), drill) => Streams::new(seed, purpose, drill.map_or(MIXTURE, Drill::name)),
+            (None, drill) => Streams::new(seed, Purpose::Arithmetic, drill.map_or("", Drill::name)),
         };
         Probe { streams, drill }
     }
@@ -212,10 +198,10 @@ mod tests {
     #[test]
     fn the_kind_carries_its_digits_in_both_notations() {
         for drill in Drill::ALL {
-            let (exercise, _) = Probe::new(drill.key(), 3, Purpose::Test).exercise(17, None);
+            let (exercise, _) = Probe::new(drill.name(), 3, Purpose::Test).exercise(17, None);
             for notation in [Notation::Infix, Notation::Prefix] {
                 let line = exercise.line(notation);
-                assert_eq!(kind_name(line.kind, &line.input), drill.key());
+                assert_eq!(kind_name(line.kind, &line.input), drill.name());
                 assert_eq!(Exercise::read(&line.input, notation), Some(exercise));
             }
         }

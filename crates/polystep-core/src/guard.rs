@@ -23,11 +23,14 @@ pub struct Guard {
 impl Guard {
     /// The endpoints of all valid, test and beam proofs of the six configurations in one and two variables, and the
     /// exercises of the arithmetic probe's sets.
+    ///
+    /// # Panics
+    /// If one of the paper's spaces cannot be sampled. A guard with holes would let training see the tests, silently.
     pub fn standard() -> Guard {
-        let spaces: Vec<(Space, usize)> =
-            KEYS.iter().filter_map(|k| Space::named(k).ok()).flat_map(|s| [(s.clone(), 1), (s, 2)]).collect();
-        let parts: Vec<Vec<u64>> =
-            spaces.par_iter().map(|(space, vars)| endpoints(space, *vars).unwrap_or_default()).collect();
+        let keys: Vec<(&str, usize)> = KEYS.iter().flat_map(|key| [(*key, 1), (*key, 2)]).collect();
+        let parts = keys.par_iter().map(|&(key, vars)| endpoints(&Space::named(key)?, vars));
+        let parts: Result<Vec<_>, SpaceError> = parts.collect();
+        let parts = parts.unwrap_or_else(|error| panic!("the guard cannot be built: {error}"));
         Guard { endpoints: parts.into_iter().flatten().collect(), exercises: crate::arithmetic::guarded().collect() }
     }
 
@@ -76,4 +79,30 @@ fn endpoints(space: &Space, vars: usize) -> Result<Vec<u64>, SpaceError> {
         }
     }
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_standard_guard_has_no_holes() {
+        let guard = Guard::standard();
+        for key in KEYS {
+            for vars in [1, 2] {
+                let endpoints = endpoints(&Space::named(key).unwrap(), vars).unwrap();
+                assert_eq!(endpoints.len() as u64, SETS.iter().map(|set| set.proofs).sum::<u64>(), "{key} {vars}");
+                assert!(endpoints.iter().all(|&endpoint| guard.contains(endpoint)), "{key} {vars}");
+            }
+        }
+        assert!(!guard.exercises.is_empty());
+    }
+
+    #[test]
+    fn a_space_that_cannot_be_sampled_is_an_error() {
+        let mut guard = Guard::default();
+        let mut space = Space::named("small_coeff").unwrap();
+        space.coeff.product = 0;
+        assert!(guard.extend(&space, 1).is_err() && guard.is_empty());
+    }
 }

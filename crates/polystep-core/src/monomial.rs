@@ -11,6 +11,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::named;
+
 /// The vocabulary has the variables x1…x8.
 pub const MAX_VARS: usize = 8;
 
@@ -93,15 +95,18 @@ impl fmt::Debug for Monomial {
     }
 }
 
-/// In which order the terms of a polynomial are written.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TermOrder {
-    /// Degree descending, fewer variables first, then the higher exponent of x1, of x2, … first.
-    #[default]
-    Paper,
-    /// Graded lexicographic: degree descending, then the higher exponent of x1, of x2, … first.
-    Grlex,
+named! {
+    "order of terms";
+    /// In which order the terms of a polynomial are written.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum TermOrder {
+        /// Degree descending, fewer variables first, then the higher exponent of x1, of x2, … first.
+        #[default]
+        Paper = "paper",
+        /// Graded lexicographic: degree descending, then the higher exponent of x1, of x2, … first.
+        Grlex = "grlex",
+    }
 }
 
 impl TermOrder {

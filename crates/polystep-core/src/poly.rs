@@ -17,6 +17,9 @@ pub enum ArithmeticError {
     /// A degree exceeds 255.
     #[error("a degree exceeds 255, the largest degree polystep computes with")]
     Degree,
+    /// A coefficient is 0.
+    #[error("a coefficient is 0, but every coefficient of the language is positive")]
+    Zero,
     /// A product of sums has too many terms before they are collected.
     #[error("an expansion has more than {MAX_EXPANSION} terms")]
     Terms,
@@ -32,7 +35,7 @@ pub struct Poly {
 }
 
 impl Poly {
-    /// Collects like terms and sorts: the one way to make a `Poly`.
+    /// Collects like terms and sorts: the one way to make a `Poly`. A coefficient of 0 is an error.
     pub fn collect(
         terms: impl IntoIterator<Item = (u64, Monomial)>,
         order: TermOrder,
@@ -41,6 +44,9 @@ impl Poly {
         sorted.sort_by(|a, b| order.compare(a.1, b.1));
         let mut terms: Vec<(u64, Monomial)> = Vec::with_capacity(sorted.len());
         for (c, m) in sorted {
+            if c == 0 {
+                return Err(ArithmeticError::Zero);
+            }
             match terms.last_mut() {
                 Some(last) if last.1 == m => {
                     last.0 = last.0.checked_add(c).ok_or(ArithmeticError::Coefficient)?;
@@ -136,6 +142,13 @@ mod tests {
         assert_eq!(big.mul(&big, order), Err(ArithmeticError::Coefficient));
         let high = Poly::collect([(1, x(200))], order).unwrap();
         assert_eq!(high.mul(&high, order), Err(ArithmeticError::Degree));
+    }
+
+    #[test]
+    fn a_coefficient_of_zero_is_an_error() {
+        let terms = [(3, x(1)), (0, x(2))];
+        assert_eq!(Poly::collect(terms, TermOrder::Paper), Err(ArithmeticError::Zero));
+        assert_eq!(Poly::collect([(2, x(1)), (0, x(1))], TermOrder::Paper), Err(ArithmeticError::Zero));
     }
 
     #[test]

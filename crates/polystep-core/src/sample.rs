@@ -112,7 +112,7 @@ impl Polynomials {
     ) -> Result<Polynomials, SpaceError> {
         space.validate(vars)?;
         let basis = Basis::new(vars, space.degree.polynomial, style.order)?;
-        let streams = Streams::new(seed, purpose, &space.label(vars));
+        let streams = Streams::new(seed, purpose, &space.stream_key(vars));
         let (vars_fac, vars_prod) = space.variables_of(vars);
         let mut polynomials = Polynomials {
             space: space.clone(),

@@ -1,7 +1,7 @@
 //! Random streams keyed by (seed, purpose, index): the n-th example of a seed is the same at any number of threads, on any
 //! machine and in any later version.
 //!
-//! ChaCha8 with a 32-byte key derived from (seed, purpose, label) by BLAKE3 and the index as its stream number. The bounded
+//! ChaCha8 with a 32-byte key derived from (seed, purpose, key) by BLAKE3 and the index as its stream number. The bounded
 //! uniforms are ours, not `rand`'s, so that an upgrade cannot move them: a 64-bit word is read as a fraction, and each
 //! `below(n)` takes one digit in base n off its front. A new word is drawn when the bases used so far would exceed 2^32, so
 //! no digit is biased by more than 2^-32.
@@ -10,61 +10,49 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
-/// What a stream is for. Streams of different purposes are independent.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Purpose {
-    /// Training polynomials.
-    Train,
-    /// The validation sets.
-    Valid,
-    /// The test sets.
-    Test,
-    /// The beam-search sets.
-    Beam,
-    /// A curriculum's sub-tasks.
-    Curriculum,
-    /// The arithmetic probe.
-    Arithmetic,
-    /// The order of training examples.
-    Shuffle,
-    /// Dropout masks.
-    Dropout,
-    /// Initial weights.
-    Init,
-}
+use crate::named;
 
-impl Purpose {
-    /// Its name in the key.
-    pub fn name(self) -> &'static str {
-        match self {
-            Purpose::Train => "train",
-            Purpose::Valid => "valid",
-            Purpose::Test => "test",
-            Purpose::Beam => "beam",
-            Purpose::Curriculum => "curriculum",
-            Purpose::Arithmetic => "arithmetic",
-            Purpose::Shuffle => "shuffle",
-            Purpose::Dropout => "dropout",
-            Purpose::Init => "init",
-        }
+named! {
+    "purpose";
+    /// What a stream is for. Streams of different purposes are independent. The name is part of a stream's key.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Purpose {
+        /// Training polynomials.
+        Train = "train",
+        /// The validation sets.
+        Valid = "valid",
+        /// The test sets.
+        Test = "test",
+        /// The beam-search sets.
+        Beam = "beam",
+        /// A curriculum's sub-tasks.
+        Curriculum = "curriculum",
+        /// The arithmetic probe.
+        Arithmetic = "arithmetic",
+        /// The order of training examples.
+        Shuffle = "shuffle",
+        /// Dropout masks.
+        Dropout = "dropout",
+        /// Initial weights.
+        Init = "init",
     }
 }
 
-/// All streams of one (seed, purpose, label).
+/// All streams of one (seed, purpose, key).
 #[derive(Clone, Debug)]
 pub struct Streams {
     origin: ChaCha8Rng,
 }
 
 impl Streams {
-    /// The label says what is drawn, e.g. a space's [`label`](crate::space::Space::label); it may be empty.
-    pub fn new(seed: u64, purpose: Purpose, label: &str) -> Streams {
+    /// The key says what is drawn, e.g. a space's [`stream_key`](crate::space::Space::stream_key); it may be empty.
+    pub fn new(seed: u64, purpose: Purpose, key: &str) -> Streams {
         let mut hasher = blake3::Hasher::new_derive_key("polystep streams, version 1");
         hasher.update(&seed.to_le_bytes());
         hasher.update(purpose.name().as_bytes());
         hasher.update(&[0]);
-        hasher.update(label.as_bytes());
+        hasher.update(key.as_bytes());
         Streams { origin: ChaCha8Rng::from_seed(*hasher.finalize().as_bytes()) }
     }
 

@@ -4,7 +4,7 @@
 //! into steps and written down.
 
 use crate::space::{Space, SpaceError};
-use crate::writing::Writing;
+use crate::writing::{Setting, Writing};
 
 /// Which examples are generated.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -26,6 +26,10 @@ impl Task {
     /// Whether the choices fit together.
     pub fn validate(&self) -> Result<(), SpaceError> {
         self.writing.validate()?;
-        self.space.validate(self.vars)
+        match self.writing.setting {
+            // The caps of polynomials do not matter to exercises.
+            Setting::Arithmetic => Space::validate_vars(self.vars),
+            _ => self.space.validate(self.vars),
+        }
     }
 }

@@ -66,7 +66,7 @@ fn golden() -> String {
         let mut polynomials = Polynomials::new(&space, vars, Style::default(), 1, Purpose::Train).unwrap();
         polynomials.draw(0);
         let start = print(&polynomials.state(), Notation::Infix, Style::default());
-        writeln!(text, "{}: {start}", space.label(vars)).unwrap();
+        writeln!(text, "{}: {start}", space.stream_key(vars)).unwrap();
     }
     text
 }

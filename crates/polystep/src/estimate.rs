@@ -71,7 +71,7 @@ impl<'a> Line<'a> {
         Line {
             config: &space.key,
             vars,
-            retry: format!("{:?}", space.retry).to_lowercase(),
+            retry: space.retry.to_string(),
             draws,
             seed,
             equations: equations.estimate(),

@@ -71,7 +71,7 @@ fn of_table(
 /// The four kinds of exercises of the arithmetic probe, one run for each.
 pub fn arithmetic(records: &RunRecords) -> Option<Figure> {
     let run = |drill: Drill| {
-        let name = format!("arithmetic-{}", drill.key());
+        let name = format!("arithmetic-{}", drill.name());
         let record = records.get(&name)?;
         let column = COLUMNS.into_iter().find(|c| c.quantity == Quantity::Exercises(drill))?;
         let printed = lookup(&record.metrics.keys);

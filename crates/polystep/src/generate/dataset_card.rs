@@ -99,12 +99,13 @@ Made by polystep {version}; the same command makes the same data on any machine:
         let Task { space, vars, writing: Writing { setting, granularity, notation, .. } } = self.task;
         let variables = crate::table::counted(*vars, "variable");
         if *setting == Setting::Arithmetic {
-            let which = match Drill::named(&space.key) {
-                Some(drill) => format!("of the kind `{}`", drill.key()),
-                None => format!("of the kinds {} in turn", Drill::ALL.map(|d| format!("`{}`", d.key())).join(", ")),
+            let drill: Option<Drill> = space.key.parse().ok();
+            let which = match drill {
+                Some(drill) => format!("of the kind `{}`", drill.name()),
+                None => format!("of the kinds {} in turn", Drill::ALL.map(|d| format!("`{}`", d.name())).join(", ")),
             };
             return Story {
-                name: format!("{}, {notation}", Drill::named(&space.key).map_or(arithmetic::MIXTURE, Drill::key)),
+                name: format!("{}, {notation}", drill.map_or(arithmetic::MIXTURE, Drill::name)),
                 tags: "- arithmetic\n",
                 text: format!(
                     "# Sums and products of two numbers
@@ -142,13 +143,13 @@ Every state of a proof has the same value; the last one is the polynomial in nor
         let Task { space, writing: Writing { style, .. }, .. } = self.task;
         let mut flags = String::new();
         if space.retry != Retry::default() {
-            flags += &format!(" --retry {}", format!("{:?}", space.retry).to_lowercase());
+            flags += &format!(" --retry {}", space.retry);
         }
         if space.variables != Variables::default() {
-            flags += &format!(" --variables {}", format!("{:?}", space.variables).to_lowercase());
+            flags += &format!(" --variables {}", space.variables);
         }
         if style.order != TermOrder::default() {
-            flags += &format!(" --order {}", format!("{:?}", style.order).to_lowercase());
+            flags += &format!(" --order {}", style.order);
         }
         if style.ones {
             flags += " --ones";

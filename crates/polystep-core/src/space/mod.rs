@@ -4,6 +4,8 @@
 //! The decision a reader would get wrong: the caps on products and sums hold for the *expanded* product and sum, while the
 //! factor's coefficient cap holds for its terms as sampled, before like terms merge (No Backtrack's 3375 = (3·5)³ says so).
 
+mod table;
+
 use std::fmt;
 use std::ops::Range;
 
@@ -11,30 +13,41 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::monomial::{MAX_DEGREE, MAX_VARS};
-use crate::writing::WritingError;
+use crate::named;
+#[cfg(doc)]
+use crate::stream::Streams;
+use crate::writing::{Setting, WritingError};
 
-/// What is drawn again when a cap fails.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Retry {
-    /// The factor that broke its product's cap.
-    Factor,
-    /// The product, with a new number of factors; mdeg stays.
-    #[default]
-    Product,
-    /// Everything.
-    Polynomial,
+pub use table::{Max, SpaceTable};
+
+named! {
+    "retry";
+    /// What is drawn again when a cap fails.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Retry {
+        /// The factor that broke its product's cap.
+        Factor = "factor",
+        /// The product, with a new number of factors; mdeg stays.
+        #[default]
+        Product = "product",
+        /// Everything.
+        Polynomial = "polynomial",
+    }
 }
 
-/// How many variables take part in a polynomial.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Variables {
-    /// All of them.
-    #[default]
-    All,
-    /// Uniformly many, 1…vars.
-    Uniform,
+named! {
+    "number of variables";
+    /// How many variables take part in a polynomial.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Variables {
+        /// All of them.
+        #[default]
+        All = "all",
+        /// Uniformly many, 1…vars.
+        Uniform = "uniform",
+    }
 }
 
 /// From how many to how many.
@@ -78,16 +91,6 @@ pub struct Terms {
     pub factor: u32,
 }
 
-/// Caps on numbers of products and factors; at least two of each are drawn.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a table as in { products = 3, factors = 3 }")]
-pub struct Max {
-    /// Products of a polynomial.
-    pub products: u32,
-    /// Factors of a product.
-    pub factors: u32,
-}
-
 /// A space of polynomials that can be sampled.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
 pub struct Space {
@@ -113,35 +116,22 @@ pub struct Space {
     pub variables: Variables,
 }
 
-/// A curriculum's sub-task of a space (§3, curriculum learning).
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Subtask {
-    /// One factor per product.
-    Add,
-    /// One product of two factors.
-    Mul2,
-    /// One product of two or three factors.
-    Mul3,
-    /// The small coefficients.
-    Scoeff,
-    /// The target itself.
-    Mixed,
-}
-
-impl Subtask {
-    /// All, in the paper's order.
-    pub const ALL: [Subtask; 5] = [Subtask::Add, Subtask::Mul2, Subtask::Mul3, Subtask::Scoeff, Subtask::Mixed];
-
-    /// The paper's word for it.
-    pub fn key(self) -> &'static str {
-        match self {
-            Subtask::Add => "add",
-            Subtask::Mul2 => "mul2",
-            Subtask::Mul3 => "mul3",
-            Subtask::Scoeff => "scoeff",
-            Subtask::Mixed => "mixed",
-        }
+named! {
+    "sub-task";
+    /// A curriculum's sub-task of a space, in the paper's order (§3, curriculum learning).
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Subtask {
+        /// One factor per product.
+        Add = "add",
+        /// One product of two factors.
+        Mul2 = "mul2",
+        /// One product of two or three factors.
+        Mul3 = "mul3",
+        /// The small coefficients.
+        Scoeff = "scoeff",
+        /// The target itself.
+        Mixed = "mixed",
     }
 }
 
@@ -155,7 +145,7 @@ pub enum SpaceError {
         key: String,
     },
     /// No such sub-task.
-    #[error("unknown sub-task `{task}` of {key}; the sub-tasks are {}", Subtask::ALL.map(Subtask::key).join(", "))]
+    #[error("unknown sub-task `{task}` of {key}; the sub-tasks are {}", Subtask::ALL.map(Subtask::name).join(", "))]
     UnknownSubtask {
         /// The configuration.
         key: String,
@@ -212,7 +202,7 @@ impl Space {
     /// One of the paper's configurations.
     pub fn named(key: &str) -> Result<Space, SpaceError> {
         #[rustfmt::skip]
-        let (c, d, t, max) = match key {
+        let caps = match key {
             //                 C poly, prod, fac   D poly, fac  T prod, fac  products, factors
             "small_coeff"   => ([60, 20, 5],        [6, 3],      [8, 3],      [3, 3]),
             "medium_coeff"  => ([120, 40, 8],       [6, 3],      [8, 3],      [3, 3]),
@@ -222,7 +212,12 @@ impl Space {
             "medium_terms"  => ([120, 40, 8],       [6, 3],      [20, 4],     [5, 4]),
             _ => return Err(SpaceError::Unknown { key: key.to_owned() }),
         };
-        Ok(Space {
+        Ok(Space::with_caps(key, caps))
+    }
+
+    /// A space with these caps in the order of the paper's table, its settings at their defaults.
+    fn with_caps(key: &str, (c, d, t, max): ([u64; 3], [u32; 2], [u32; 2], [u32; 2])) -> Space {
+        Space {
             key: key.to_owned(),
             coeff: Coefficients { polynomial: c[0], product: c[1], factor: c[2] },
             degree: Degrees { polynomial: d[0], factor: d[1] },
@@ -233,26 +228,31 @@ impl Space {
             vars_fac: None,
             retry: Retry::default(),
             variables: Variables::default(),
-        })
+        }
     }
 
     /// One of the paper's configurations, or a sub-task of one: `medium_coeff/mul2`.
     pub fn of_key(key: &str) -> Result<Space, SpaceError> {
         let Some((key, task)) = key.split_once('/') else { return Space::named(key) };
         let space = Space::named(key)?;
-        match Subtask::ALL.into_iter().find(|t| t.key() == task) {
-            Some(task) => Ok(space.subtask(task)),
-            None => Err(SpaceError::UnknownSubtask { key: key.to_owned(), task: task.to_owned() }),
+        match task.parse() {
+            Ok(task) => Ok(space.subtask(task)),
+            Err(_) => Err(SpaceError::UnknownSubtask { key: key.to_owned(), task: task.to_owned() }),
         }
     }
 
-    /// The stand-in for a space in a task of the arithmetic probe: only its key counts, one of
-    /// [`arithmetic::KEYS`](crate::arithmetic::KEYS).
+    /// The space of the arithmetic probe under one of its [keys](crate::arithmetic::KEYS). Exercises are no polynomials: this
+    /// space has none, and only its key counts.
     pub fn exercises(key: &str) -> Result<Space, SpaceError> {
         if !crate::arithmetic::KEYS.contains(&key) {
             return Err(SpaceError::UnknownExercises { key: key.to_owned() });
         }
-        Ok(Space { key: key.to_owned(), ..small_coeff() })
+        Ok(Space::with_caps(key, ([0; 3], [0; 2], [0; 2], [0; 2])))
+    }
+
+    /// The space that a key names in a setting: of polynomials, or of the arithmetic probe's exercises.
+    pub fn in_setting(key: &str, setting: Setting) -> Result<Space, SpaceError> {
+        if setting == Setting::Arithmetic { Space::exercises(key) } else { Space::of_key(key) }
     }
 
     /// A curriculum's sub-task of this space. [`Subtask::Scoeff`] is `small_coeff` with the target's variables and settings;
@@ -273,21 +273,37 @@ impl Space {
             }
             Subtask::Mixed => return space,
         }
-        space.key = format!("{}/{}", self.key, task.key());
+        space.key = format!("{}/{task}", self.key);
         space
     }
 
-    /// What a stream is keyed by: all that decides which polynomials are drawn, and not the name.
-    pub fn label(&self, vars: usize) -> String {
-        self.to_string() + &format!(" vars {vars}")
+    /// What the streams of this space are keyed by: all that decides which polynomials are drawn, and not its name.
+    ///
+    /// This is part of version 1 of the [streams](Streams::new). Every byte of it decides everyone's data, so it must never
+    /// change, not even a word; `tests/golden/streams.txt` pins it. It is not a text for people: that is `Display`.
+    pub fn stream_key(&self, vars: usize) -> String {
+        let Space { coeff: c, degree: d, terms: t, products: p, factors: f, .. } = self;
+        let retry = match self.retry {
+            Retry::Factor => "Factor",
+            Retry::Product => "Product",
+            Retry::Polynomial => "Polynomial",
+        };
+        let variables = match self.variables {
+            Variables::All => "All",
+            Variables::Uniform => "Uniform",
+        };
+        let (vars_prod, vars_fac) = (self.vars_prod.unwrap_or(0), self.vars_fac.unwrap_or(0));
+        format!(
+            "C {} {} {} D {} {} T {} {} products {} {} factors {} {} V {vars_prod} {vars_fac} retry {retry} variables \
+             {variables} vars {vars}",
+            c.polynomial, c.product, c.factor, d.polynomial, d.factor, t.product, t.factor, p.min, p.max, f.min, f.max
+        )
     }
 
     /// Whether the caps are in range and can be met by some polynomial in `vars` variables. Caps that only dead-lock
     /// in combination are found by the sampler's trial draws.
     pub fn validate(&self, vars: usize) -> Result<(), SpaceError> {
-        if !(1..=MAX_VARS).contains(&vars) {
-            return Err(SpaceError::Vars(vars));
-        }
+        Space::validate_vars(vars)?;
         let at_least_one = [
             ("coeff.polynomial", self.coeff.polynomial),
             ("coeff.product", self.coeff.product),
@@ -330,21 +346,14 @@ impl Space {
         Ok(())
     }
 
+    /// Whether there are so many variables.
+    pub fn validate_vars(vars: usize) -> Result<(), SpaceError> {
+        if (1..=MAX_VARS).contains(&vars) { Ok(()) } else { Err(SpaceError::Vars(vars)) }
+    }
+
     /// The variables that a factor and a product can have when `vars` take part.
     pub fn variables_of(&self, vars: usize) -> (usize, usize) {
         (self.vars_fac.unwrap_or(vars), self.vars_prod.unwrap_or(vars))
-    }
-
-    /// A user's space: a TOML document with a `[space]` table.
-    pub fn from_toml(text: &str) -> Result<Space, SpaceError> {
-        #[derive(Deserialize)]
-        #[serde(deny_unknown_fields)]
-        struct Document {
-            space: SpaceTable,
-        }
-        let document: Document =
-            toml::from_str(text).map_err(|e| SpaceError::Toml { message: e.message().to_owned(), span: e.span() })?;
-        document.space.resolve()
     }
 }
 
@@ -364,52 +373,6 @@ impl fmt::Display for Space {
     }
 }
 
-/// The `[space]` table of a TOML file: what is left out is taken from `base`, the paper's default if there is none.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct SpaceTable {
-    /// Its name; `custom` if none is given.
-    pub key: Option<String>,
-    /// The configuration that supplies what is left out.
-    pub base: Option<String>,
-    /// `coeff = { polynomial = 120, product = 40, factor = 8 }`
-    pub coeff: Option<Coefficients>,
-    /// `degree = { polynomial = 6, factor = 3 }`
-    pub degree: Option<Degrees>,
-    /// `terms = { product = 8, factor = 3 }`
-    pub terms: Option<Terms>,
-    /// `max = { products = 3, factors = 3 }`
-    pub max: Option<Max>,
-    /// Variables of a product.
-    pub vars_prod: Option<usize>,
-    /// Variables of a factor.
-    pub vars_fac: Option<usize>,
-    /// `factor`, `product` or `polynomial`.
-    pub retry: Option<Retry>,
-    /// `all` or `uniform`.
-    pub variables: Option<Variables>,
-}
-
-impl SpaceTable {
-    /// The space it describes.
-    pub fn resolve(&self) -> Result<Space, SpaceError> {
-        let base = Space::named(self.base.as_deref().unwrap_or("medium_coeff"))?;
-        let max = self.max.unwrap_or(Max { products: base.products.max, factors: base.factors.max });
-        Ok(Space {
-            key: self.key.clone().unwrap_or_else(|| "custom".to_owned()),
-            coeff: self.coeff.unwrap_or(base.coeff),
-            degree: self.degree.unwrap_or(base.degree),
-            terms: self.terms.unwrap_or(base.terms),
-            products: Count { min: 2, max: max.products },
-            factors: Count { min: 2, max: max.factors },
-            vars_prod: self.vars_prod,
-            vars_fac: self.vars_fac,
-            retry: self.retry.unwrap_or_default(),
-            variables: self.variables.unwrap_or_default(),
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -422,23 +385,6 @@ mod tests {
         assert_eq!(s.coeff.polynomial, s.coeff.product * u64::from(s.products.max));
         assert_eq!(s.terms.product, s.terms.factor.pow(s.factors.max));
         assert_eq!(s.degree.polynomial, s.degree.factor * s.factors.max);
-    }
-
-    #[test]
-    fn a_users_space() {
-        let text = "[space]\nbase = \"large_coeff\"\nmax = { products = 4, factors = 2 }\nretry = \"factor\"\n";
-        let space = Space::from_toml(text).unwrap();
-        assert_eq!((space.coeff.polynomial, space.products.max, space.retry), (300, 4, Retry::Factor));
-        assert_eq!(space.validate(2), Ok(()));
-    }
-
-    #[test]
-    fn unknown_keys_are_refused_with_their_place() {
-        let text = "[space]\nmax_terms = 3\n";
-        let Err(SpaceError::Toml { message, span }) = Space::from_toml(text) else { panic!() };
-        assert!(message.contains("unknown field `max_terms`"), "{message}");
-        assert_eq!(&text[span.unwrap()], "max_terms");
-        assert!(Space::named("huge").unwrap_err().to_string().contains("no_backtrack"));
     }
 
     #[test]
