@@ -4,9 +4,9 @@
 //! the first 5000 *steps* of its stream, so how many proofs it holds depends on the task; the guard holds all 5000 proofs
 //! that the endpoint task needs, and every other task a part of them.
 
-use crate::examples::{Examples, Sampler};
+use crate::examples::Examples;
 use crate::notation::{Notation, Style, print};
-use crate::sample::Polynomials;
+use crate::sample::{Polynomials, Sampler};
 use crate::space::{Space, SpaceError};
 use crate::stream::Purpose;
 use crate::task::Task;

@@ -11,7 +11,7 @@ use polystep_core::{Granularity, Notation, Setting, Style, Writing, token};
 
 #[test]
 fn every_literate_proof() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/proofs");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/proofs");
     let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
     files.sort();
     let mut blocks = 0;

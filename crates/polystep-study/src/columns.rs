@@ -217,7 +217,7 @@ impl Cell {
                 share(errors, &format!("/greedy/errors/kinds/{place}/{which}"))
             }
             Exercises(drill) => {
-                let kind = drill.key();
+                let kind = drill.name();
                 share(greedy.and_then(|g| g.by_kind.get(kind).copied()), &format!("/greedy/by_kind/{kind}"))
             }
         }

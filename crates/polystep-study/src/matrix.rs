@@ -37,7 +37,7 @@ impl Measure {
     /// Whether a column shows it, on a set of this name. A one-shot model has columns of its own for its only number.
     fn is(self, column: Column, tested: &str) -> bool {
         match (self, column.quantity) {
-            (Measure::FullProof, Quantity::Exercises(drill)) => drill.key() == tested,
+            (Measure::FullProof, Quantity::Exercises(drill)) => drill.name() == tested,
             (Measure::FullProof, _) => column.is_headline(),
             (Measure::Stepwise, quantity) => quantity == Quantity::Stepwise,
         }

@@ -79,10 +79,10 @@ impl CurriculumTable {
     }
 
     fn subtask(&self, task: &str) -> Result<Subtask, ConfigError> {
-        Subtask::ALL.into_iter().find(|t| t.key() == task).ok_or_else(|| {
+        task.parse().map_err(|_| {
             let edge = self.edges.iter().find(|(a, b)| a == task || b == task);
             let edge = edge.map_or_else(String::new, |(a, b)| format!(" (edge {a} -> {b})"));
-            let known = Subtask::ALL.map(Subtask::key).join(", ");
+            let known = Subtask::ALL.map(Subtask::name).join(", ");
             ConfigError::new(format!("curriculum.tasks: unknown task `{task}`{edge}; the tasks are {known}"))
         })
     }

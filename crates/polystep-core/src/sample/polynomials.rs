@@ -8,7 +8,7 @@
 //! number of factors; per factor its variables and its number of terms; per term degree, coefficient, variables; then the
 //! shuffle of the factors.
 
-use crate::basis::{Accumulator, Basis, Cell};
+use super::basis::{Accumulator, Basis, Cell};
 use crate::expr::{Factor, Product, State, Term};
 use crate::monomial::MAX_VARS;
 use crate::notation::Style;

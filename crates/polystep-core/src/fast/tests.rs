@@ -1,0 +1,86 @@
+use crate::examples::Examples;
+use crate::granularity::Granularity;
+use crate::monomial::TermOrder;
+use crate::notation::{Notation, Style};
+use crate::sample::Sampler;
+use crate::space::{KEYS, Retry, Space, Subtask, Variables};
+use crate::stream::Purpose;
+use crate::task::Task;
+use crate::writing::{Setting, Writing};
+
+/// Both ways of writing steps agree on every example of a task.
+fn agree(task: &Task, proofs: u64) {
+    let mut sampler = Sampler::new(task, 1, Purpose::Train).unwrap();
+    for index in 0..proofs {
+        let (mut fast, mut slow) = (Examples::default(), Examples::default());
+        sampler.write_examples(index, None, &mut fast);
+        for (i, line) in task.writing.lines(&sampler.proof_of_drawn()).iter().enumerate() {
+            slow.push(line.kind, index, i, &line.input, &line.target);
+        }
+        assert_eq!(fast.len(), slow.len(), "{task:?} {index}");
+        for i in 0..fast.len() {
+            let text = |tokens: &[u8]| task.writing.text(tokens);
+            assert_eq!(text(fast.src(i)), text(slow.src(i)), "source {i} of {index}: {task:?}");
+            assert_eq!(text(fast.tgt(i)), text(slow.tgt(i)), "target {i} of {index}: {task:?}");
+            assert_eq!(fast.kind(i), slow.kind(i));
+            let (f, s) = (fast.spans[i], slow.spans[i]);
+            assert_eq!((f.proof, f.step), (s.proof, s.step));
+        }
+    }
+}
+
+fn agree_in_every_way(space: &Space, vars: usize, style: Style, proofs: u64) {
+    for setting in [Setting::Plain, Setting::Calculator, Setting::Annotated, Setting::Endpoint] {
+        for granularity in Granularity::known() {
+            for notation in Notation::ALL {
+                let writing = Writing { setting, granularity, notation, style };
+                let task = Task { space: space.clone(), vars, writing };
+                if task.validate().is_ok() {
+                    agree(&task, proofs);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_fast_path_writes_what_the_proof_says() {
+    for key in KEYS {
+        let space = Space::named(key).unwrap();
+        for vars in [1, 2] {
+            agree_in_every_way(&space, vars, Style::default(), 12);
+        }
+        for subtask in Subtask::ALL {
+            agree_in_every_way(&space.subtask(subtask), 1, Style::default(), 6);
+        }
+    }
+}
+
+#[test]
+fn and_in_every_style_and_space() {
+    let mut space = Space::named("medium_degree").unwrap();
+    for order in [TermOrder::Paper, TermOrder::Grlex] {
+        for ones in [false, true] {
+            agree_in_every_way(&space, 2, Style { order, ones }, 4);
+        }
+    }
+    (space.retry, space.variables, space.degree.polynomial) = (Retry::Factor, Variables::Uniform, 6);
+    agree_in_every_way(&space, 5, Style::default(), 4);
+    (space.retry, space.coeff.factor, space.coeff.product, space.coeff.polynomial) =
+        (Retry::Polynomial, 5000, 1 << 32, 1 << 40);
+    agree_in_every_way(&space, 3, Style::default(), 4);
+}
+
+/// Its starts fit into a span of 65 535 tokens; the last sumstep of its eighth proof would have 71 627 of them.
+#[test]
+fn a_space_whose_products_are_too_long_is_refused() {
+    let mut space = Space::named("medium_terms").unwrap();
+    (space.coeff.polynomial, space.coeff.product, space.coeff.factor) = (1 << 40, 1 << 32, 2);
+    (space.degree.polynomial, space.degree.factor) = (255, 85);
+    (space.terms.product, space.terms.factor, space.products.max, space.factors.max) = (1024, 16, 29, 3);
+    let sampler = |space: &Space| Sampler::new(&Task::new(space.clone(), 2), 1, Purpose::Train);
+    let error = sampler(&space).unwrap_err().to_string();
+    assert!(error.starts_with("terms.product = 1024 is too large: a step could have"), "{error}");
+    (space.degree.polynomial, space.degree.factor, space.products.max) = (6, 3, 28);
+    assert!(sampler(&space).is_ok(), "there are only 28 monomials");
+}
