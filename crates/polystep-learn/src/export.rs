@@ -136,7 +136,7 @@ mod tests {
         assert!(!folder.join("config.json").exists());
         std::fs::remove_dir_all(folder.join("model.safetensors")).unwrap();
         write().unwrap();
-        assert_eq!(load_weights(&folder.join("model.safetensors"), &layout).unwrap(), params);
+        assert_eq!(load_weights(&folder.join("model.safetensors"), &layout).unwrap().params, params);
         let json =
             |name: &str| -> Value { serde_json::from_slice(&std::fs::read(folder.join(name)).unwrap()).unwrap() };
         assert_eq!(json("config.json")["model_type"], "mbart");

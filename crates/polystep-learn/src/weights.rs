@@ -46,10 +46,19 @@ pub fn save_weights(path: &Path, layout: &ParamLayout, flat: &[f32], dtype: Weig
     }
 }
 
+/// Weights that were read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoadedWeights {
+    /// The flat buffer of the model.
+    pub params: Vec<f32>,
+    /// Whether a checksum was there and right. Files that polystep did not write have none.
+    pub verified: bool,
+}
+
 /// Reads the weights of a model into its flat buffer. Tensors that the model does not have are refused, but for
 /// `final_logits_bias`, which Hugging Face writes: ours is zero, so it must be.
-pub fn load_weights(path: &Path, layout: &ParamLayout) -> Result<Vec<f32>, LearnError> {
-    let file = TensorFile::read(path, false)?;
+pub fn load_weights(path: &Path, layout: &ParamLayout) -> Result<LoadedWeights, LearnError> {
+    let file = TensorFile::read(path)?;
     let tensors = file.tensors();
     let mismatch = |why: String| LearnError::Mismatch { path: path.to_path_buf(), why };
     let numbers = |name: &str, t: TensorView| {
@@ -80,7 +89,7 @@ pub fn load_weights(path: &Path, layout: &ParamLayout) -> Result<Vec<f32>, Learn
             return Err(mismatch(format!("{name} is not zero, and this model has none")));
         }
     }
-    Ok(flat)
+    Ok(LoadedWeights { params: flat, verified: file.verified() })
 }
 
 #[cfg(test)]
@@ -104,7 +113,7 @@ mod tests {
         save_weights(&a, &layout, &flat, WeightType::F32).unwrap();
         save_weights(&b, &layout, &flat, WeightType::F32).unwrap();
         assert_eq!(std::fs::read(&a).unwrap(), std::fs::read(&b).unwrap());
-        assert_eq!(load_weights(&a, &layout).unwrap(), flat);
+        assert_eq!(load_weights(&a, &layout).unwrap(), LoadedWeights { params: flat, verified: true });
     }
 
     #[test]
@@ -114,7 +123,7 @@ mod tests {
         let flat = initial_params(&config, &layout, 5);
         let path = folder.path().join("w");
         save_weights(&path, &layout, &flat, WeightType::Bf16).unwrap();
-        let back = load_weights(&path, &layout).unwrap();
+        let back = load_weights(&path, &layout).unwrap().params;
         for (a, b) in flat.iter().zip(back) {
             assert!((a - b).abs() <= a.abs() / 256.0, "{a} {b}");
         }
@@ -127,7 +136,7 @@ mod tests {
         let flat = initial_params(&config, &layout, 5);
         let path = folder.path().join("w");
         save_weights(&path, &layout, &flat, WeightType::F32).unwrap();
-        let message = |r: Result<Vec<f32>, LearnError>| r.unwrap_err().to_string();
+        let message = |r: Result<LoadedWeights, LearnError>| r.unwrap_err().to_string();
         let deeper = message(load_weights(&path, &tiny(2).1));
         assert!(deeper.ends_with("it has no tensor model.encoder.layers.1.self_attn.q_proj.weight"), "{deeper}");
         let mut bytes = std::fs::read(&path).unwrap();
@@ -137,6 +146,25 @@ mod tests {
         assert!(message(load_weights(&path, &layout)).contains("is damaged (its checksum does not match)"));
         std::fs::write(&path, &bytes[..at]).unwrap();
         assert!(message(load_weights(&path, &layout)).contains("is damaged"));
+    }
+
+    #[test]
+    fn exchanged_names_are_noticed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (config, layout) = tiny(1);
+        let path = folder.path().join("w");
+        save_weights(&path, &layout, &initial_params(&config, &layout, 5), WeightType::F32).unwrap();
+        let mut bytes = std::fs::read(&path).unwrap();
+        for name in ["k_proj.weight", "v_proj.weight"].map(|n| format!("model.encoder.layers.0.self_attn.{n}")) {
+            let at = bytes.windows(name.len()).position(|w| w == name.as_bytes()).unwrap();
+            let letter = at + "model.encoder.layers.0.self_attn.".len();
+            bytes[letter] = if bytes[letter] == b'k' { b'?' } else { b'k' };
+        }
+        let at = bytes.iter().position(|&b| b == b'?').unwrap();
+        bytes[at] = b'v';
+        std::fs::write(&path, &bytes).unwrap();
+        let error = load_weights(&path, &layout).unwrap_err().to_string();
+        assert!(error.contains("is damaged (the checksum of its tensors does not match)"), "{error}");
     }
 
     #[test]
@@ -155,7 +183,7 @@ mod tests {
             std::fs::write(&path, safetensors::serialize(all, None).unwrap()).unwrap();
             load_weights(&path, &layout).map_err(|e| e.to_string())
         };
-        assert_eq!(written(&flat, 0.0).unwrap(), flat);
+        assert_eq!(written(&flat, 0.0).unwrap(), LoadedWeights { params: flat.clone(), verified: false });
         assert!(written(&flat, 0.5).unwrap_err().contains("final_logits_bias is not zero"));
         flat[0] = f32::NAN;
         assert!(written(&flat, 0.0).unwrap_err().ends_with("model.shared.weight holds a number that is NaN"));

@@ -8,10 +8,11 @@ use polystep_learn::config::RunConfig;
 use polystep_learn::decode::EngineStepper;
 use polystep_learn::model::{ModelConfig, ParamLayout};
 use polystep_learn::train::TrainingFolder;
-use polystep_learn::weights::load_weights;
+use polystep_learn::weights::{LoadedWeights, load_weights};
 
 use crate::device::Device;
 use crate::failure::{self, bad_input};
+use crate::output::note;
 
 /// Hypotheses that are extended at once: enough to fill the device.
 fn lanes(device: Device) -> usize {
@@ -59,7 +60,13 @@ impl TrainedModel {
         let tasks = config.tasks().map_err(bad_input)?;
         let model = config.model();
         let layout = ParamLayout::new(&model);
-        let params = load_weights(&folder.model(), &layout)?;
+        let LoadedWeights { params, verified } = load_weights(&folder.model(), &layout)?;
+        if !verified {
+            note(format_args!(
+                "{} has no checksum: whether its weights are whole cannot be told",
+                folder.model().display()
+            ));
+        }
         Ok(TrainedModel { config, tasks, model, layout, params })
     }
 

@@ -42,6 +42,13 @@ impl TaskState {
         }
     }
 
+    /// Whether an exam can have left it so.
+    pub fn is_possible(&self) -> bool {
+        let share = |x: f64| (0.0..=1.0).contains(&x);
+        let history = self.history.iter().all(|&(step, accuracy)| step >= 0.0 && step.is_finite() && share(accuracy));
+        history && share(self.min) && share(self.max) && self.progress.is_finite()
+    }
+
     /// M: the mean of the last accuracies between the least and the largest so far.
     pub fn mastering_rate(&self) -> f64 {
         if self.max <= self.min {

@@ -1,13 +1,17 @@
-//! A curriculum on its way: rounds of examples, each divided among the tasks by what the exam after the last one has shown.
+//! Where a run stands in its curriculum. A curriculum has rounds of examples. The exam after each round decides how the next
+//! one is divided among the tasks.
 //!
-//! Nothing of a round is stored but how many examples of each task it has and how many of them are used: which task the i-th
-//! example belongs to is drawn from (seed, shuffle, round), so a round that was broken off goes on as if it had not been.
+//! Of a round only two things are stored: the share of each task, and how many examples are used. Which task the i-th example
+//! belongs to is drawn from (seed, shuffle, round). So a round that was interrupted goes on as if nothing had happened.
 
 use polystep_core::{Purpose, Streams};
 use serde::{Deserialize, Serialize};
 
 use super::Position;
-use crate::curriculum::{CurriculumTable, Graph, Mastering, shares};
+use crate::curriculum::{CurriculumTable, Graph, Mastering, TaskState, shares};
+
+/// Proofs in a block of lessons. Part of what a seed means: never to be changed.
+pub(super) const LESSON_PROOFS: u64 = 4096;
 
 /// What does not change while a curriculum is followed.
 #[derive(Clone, Debug)]
@@ -39,6 +43,29 @@ pub struct Course {
     pub exams: Vec<Position>,
     /// The step of the last exam.
     pub examined: u64,
+}
+
+impl Course {
+    /// How many proofs were drawn for its lessons; none if that is no number.
+    pub(crate) fn proofs(&self) -> Option<u64> {
+        self.lessons.iter().try_fold(0u64, |sum, place| sum.checked_add(place.proofs(LESSON_PROOFS)?))
+    }
+
+    /// Whether a run can stand here after so many steps and examples.
+    pub(crate) fn is_possible(&self, step: u64, examples: u64) -> bool {
+        let tasks = self.mastering.tasks.len();
+        let lengths = [self.shares.len(), self.seen.len(), self.lessons.len(), self.exams.len()];
+        let shares = self.shares.iter().all(|share| (0.0..=1.0).contains(share));
+        let seen = self.seen.iter().try_fold(0u64, |sum, &n| sum.checked_add(n));
+        lengths == [tasks; 4]
+            && shares
+            && (self.shares.iter().sum::<f64>() - 1.0).abs() < 1e-9
+            && seen == Some(examples)
+            && self.round <= step
+            && self.examined <= step
+            && self.used as u64 <= examples
+            && self.mastering.tasks.iter().all(TaskState::is_possible)
+    }
 }
 
 impl Syllabus {
@@ -80,6 +107,11 @@ impl Syllabus {
         let mut order: Vec<usize> = counts.iter().enumerate().flat_map(|(task, &n)| vec![task; n]).collect();
         self.order.at(course.round).shuffle(&mut order);
         order
+    }
+
+    /// Whether a course can be one of this curriculum.
+    pub fn accepts(&self, course: &Course) -> bool {
+        course.seen.len() == self.graph.len() && course.used <= self.round
     }
 
     /// Takes note of an exam after a step, and begins the next round.

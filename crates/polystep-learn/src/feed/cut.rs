@@ -19,6 +19,13 @@ pub struct Position {
     pub offset: u64,
 }
 
+impl Position {
+    /// How many proofs were drawn up to here, in blocks of this many; none if that is no number.
+    pub(crate) fn proofs(&self, block_proofs: u64) -> Option<u64> {
+        self.block.checked_add(u64::from(self.offset > 0))?.checked_mul(block_proofs)
+    }
+}
+
 /// Appends one example: source and `</s>`; `<s>` and target; target and `</s>`.
 pub fn push_example(batch: &mut Batch, src: &[u8], tgt: &[u8]) {
     push(&mut batch.src, None, src, Some(token::EOS));

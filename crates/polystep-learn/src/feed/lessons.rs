@@ -6,15 +6,14 @@
 use polystep_core::{Purpose, Task};
 use polystep_engine::{Batch, Limits};
 
+use super::course::LESSON_PROOFS;
 use super::{
     Block, BlockQueue, Counts, Course, EvalSet, EvalStep, Feed, Position, Proofs, Syllabus, fits, push_example,
 };
 use crate::LearnError;
 use polystep_record::{Scores, TaskLine};
 
-/// Proofs in a block of lessons. Part of what a seed means, like the next: never to be changed.
-const LESSON_PROOFS: u64 = 4096;
-/// Proofs in a block of exam examples.
+/// Proofs in a block of exam examples. Part of what a seed means: never to be changed.
 const EXAM_PROOFS: u64 = 1024;
 /// Examples of each task in an exam.
 const EXAM: usize = 100;
@@ -38,7 +37,12 @@ impl Curriculum {
         }
     }
 
-    /// The state before the first example.
+    /// Whether a course can be one of this curriculum.
+    pub fn accepts(&self, course: &Course) -> bool {
+        self.syllabus.accepts(course)
+    }
+
+    /// The course before the first example.
     pub fn begin(&self) -> Course {
         self.syllabus.begin()
     }

@@ -1,6 +1,7 @@
 //! The feed as training sees it.
 
 use std::collections::{BTreeMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use polystep_core::arithmetic::{Probe, kind_name};
 use polystep_core::sets::{SEED, SETS};
@@ -11,6 +12,7 @@ use polystep_engine::{Batch, Limits};
 use proptest::prelude::*;
 
 use super::*;
+use crate::LearnError;
 
 const LIMITS: Limits = Limits { sequences: 7, src_tokens: 3000, tgt_tokens: 3000 };
 
@@ -54,6 +56,56 @@ fn any_position_continues_as_if_nothing_had_happened() {
         let (_, position, counts) = all[stop];
         assert_eq!(take(&mut feed(&source, position, counts, 2), 5), all[stop + 1..stop + 6]);
     }
+}
+
+/// A source whose blocks are never done.
+struct Endless;
+
+impl Source for Endless {
+    fn generator(&self) -> Result<Box<dyn Generator>, LearnError> {
+        Ok(Box::new(Endless))
+    }
+}
+
+impl Generator for Endless {
+    fn fill(&mut self, _: u64, _: &mut Block, stop: &AtomicBool) {
+        while !stop.load(Ordering::SeqCst) {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+    }
+}
+
+#[test]
+fn a_wait_for_data_can_be_given_up_and_its_threads_end() {
+    let mut feed = feed(&Endless, Position::default(), Counts::default(), 2);
+    assert!(feed.next_unless(&|| true).unwrap().is_none());
+    drop(feed);
+}
+
+/// A source without a single example.
+struct Empty;
+
+impl Source for Empty {
+    fn generator(&self) -> Result<Box<dyn Generator>, LearnError> {
+        Ok(Box::new(Empty))
+    }
+}
+
+impl Generator for Empty {
+    fn fill(&mut self, _: u64, _: &mut Block, _: &AtomicBool) {}
+}
+
+#[test]
+fn a_source_without_examples_is_an_error() {
+    let error = feed(&Empty, Position::default(), Counts::default(), 1).next().unwrap_err().to_string();
+    assert!(error.starts_with("the run has no examples to learn from: "), "{error}");
+}
+
+#[test]
+fn a_position_outside_its_block_is_an_error() {
+    let position = Position { block: 0, offset: 1_000_000 };
+    let error = feed(&source(), position, Counts::default(), 1).next().unwrap_err().to_string();
+    assert!(error.starts_with("the checkpoint's data position is wrong: 1000000 examples"), "{error}");
 }
 
 #[test]

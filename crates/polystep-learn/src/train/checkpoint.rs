@@ -1,59 +1,18 @@
-//! A checkpoint: all that a run needs to continue bit for bit. Weights, Adam's moments, and the [`RunState`] around them; no
-//! data buffer, since data is a function of its position, and no random state, since every stream is keyed.
+//! A checkpoint: all that a run needs to continue bit for bit. It holds the weights, Adam's moments and the [`RunState`]. It
+//! holds no data, since data depends on its position alone, and no random state, since every stream is keyed.
 //!
-//! `checkpoints/step-NNNNNNNNN.safetensors` are the last two; `best-NNNNNNNNN.safetensors` are weights only. The best weights
-//! are written just before the first checkpoint that refers to them, so any checkpoint on the disk finds its best.
+//! `checkpoints/step-NNNNNNNNN.safetensors` are the last two checkpoints. `best-NNNNNNNNN.safetensors` are weights only. The
+//! best weights are written just before the first checkpoint that refers to them, so any checkpoint on the disk finds its best.
 
 use std::path::{Path, PathBuf};
 
-use polystep_engine::Limits;
 use safetensors::Dtype;
-use serde::{Deserialize, Serialize};
 
-use super::Window;
+use super::RunState;
 use crate::LearnError;
-use crate::feed::{Counts, Course, Position};
 use crate::tensors::{Metadata, Tensor, TensorFile, floats, save};
 use polystep_record::whole::sweep;
-use polystep_record::{BestValidation, RecordError, RunFolder};
-
-/// What a run knows beside its numbers.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct RunState {
-    /// Optimiser steps done.
-    pub step: u64,
-    /// Examples seen.
-    pub examples: u64,
-    /// The next example.
-    pub position: Position,
-    /// The seed of data, dropout and first weights.
-    pub seed: u64,
-    /// Proofs drawn, rejected and too long, up to the position.
-    pub counts: Counts,
-    /// Seconds of training over all sessions: what a budget in minutes and its schedule are measured by.
-    pub seconds: f64,
-    /// The best validation.
-    pub best: Option<BestValidation>,
-    /// Examples seen at the last validation.
-    pub validated: u64,
-    /// The steps since the last line of the log.
-    pub window: Window,
-    /// The largest batch, on which the cutting of batches depends.
-    #[serde(with = "SavedLimits")]
-    pub limits: Limits,
-    /// Where its curriculum stands, if it has one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub course: Option<Course>,
-}
-
-/// [`Limits`] as they are written.
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Limits")]
-struct SavedLimits {
-    sequences: usize,
-    src_tokens: usize,
-    tgt_tokens: usize,
-}
+use polystep_record::{RecordError, RunFolder};
 
 /// Everything.
 #[derive(Clone, Debug, PartialEq)]
@@ -79,10 +38,13 @@ impl Checkpoint {
         save(path, metadata, &tensors)
     }
 
-    /// Reads it and checks every byte; `params` is the length that the model wants.
+    /// Reads it and checks every byte, and whether a training can have come to it; `params` is the length that the model wants.
     pub fn load(path: &Path, params: usize) -> Result<Self, LearnError> {
-        let file = TensorFile::read(path, true)?;
+        let file = TensorFile::read(path)?;
         let damaged = |why: &str| LearnError::Damaged { path: path.into(), why: why.into(), help: String::new() };
+        if !file.verified() {
+            return Err(damaged("it has no checksum"));
+        }
         let state = file.metadata().get("state").ok_or_else(|| damaged("it holds no state"))?;
         let state: RunState = serde_json::from_str(state).map_err(|e| damaged(&format!("its state: {e}")))?;
         let tensors = file.tensors();
@@ -94,9 +56,17 @@ impl Checkpoint {
                 let why = format!("its model has {} numbers where this one has {params}", values.len());
                 return Err(LearnError::Mismatch { path: path.into(), why });
             }
+            if values.iter().any(|x| !x.is_finite()) {
+                return Err(damaged(&format!("{name} holds a number that is not finite")));
+            }
             Ok(values)
         };
-        Ok(Checkpoint { params: read("params")?, first: read("first")?, second: read("second")?, state })
+        let checkpoint = Checkpoint { params: read("params")?, first: read("first")?, second: read("second")?, state };
+        match checkpoint.state.contradiction() {
+            Some(why) => Err(damaged(&why)),
+            None if checkpoint.second.iter().any(|&x| x < 0.0) => Err(damaged("second holds a negative number")),
+            None => Ok(checkpoint),
+        }
     }
 }
 
@@ -192,7 +162,13 @@ impl Checkpoints {
 
 #[cfg(test)]
 mod tests {
+    use polystep_engine::Limits;
+
+    use polystep_record::BestValidation;
+
+    use super::super::Window;
     use super::*;
+    use crate::feed::{Counts, Position};
 
     fn checkpoint(step: u64) -> Checkpoint {
         let state = RunState {
@@ -240,6 +216,48 @@ mod tests {
             bytes[at] ^= 1 << (at % 8);
             refused(&bytes);
             refused(&whole[..at]);
+        }
+    }
+
+    #[test]
+    fn exchanged_tensors_are_noticed() {
+        let folder = tempfile::tempdir().unwrap();
+        let all = Checkpoints::open(folder.path()).unwrap();
+        checkpoint(5).save(&all.path(5)).unwrap();
+        let mut bytes = std::fs::read(all.path(5)).unwrap();
+        let header = 8 + u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+        let text = String::from_utf8(bytes[8..header].to_vec()).unwrap();
+        let text = text.replace("\"params\"", "?").replace("\"first\"", "\"params\"").replace('?', "\"first\"");
+        bytes[8..header].copy_from_slice(text.as_bytes());
+        std::fs::write(all.path(5), &bytes).unwrap();
+        let error = Checkpoint::load(&all.path(5), 100).unwrap_err().to_string();
+        assert!(error.contains("is damaged (the checksum of its tensors does not match)"), "{error}");
+    }
+
+    #[test]
+    fn a_state_that_no_training_can_reach_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("forged");
+        let changes: [fn(&mut Checkpoint); 12] = [
+            |c| c.state.step = u64::MAX,
+            |c| c.state.step = 6,
+            |c| (c.state.step, c.state.examples) = (u64::MAX, u64::MAX),
+            |c| c.state.validated = 225,
+            |c| c.state.best = Some(BestValidation { step: 8, examples: 32, full_proof: 0.5, stepwise: 0.5 }),
+            |c| c.state.best = Some(BestValidation { step: 1, examples: 32, full_proof: 1.5, stepwise: 0.5 }),
+            |c| c.state.seconds = -1.0,
+            |c| c.state.position.block = u64::MAX,
+            |c| c.state.position.block = 3,
+            |c| c.params[3] = f32::NAN,
+            |c| c.first[3] = f32::INFINITY,
+            |c| c.second[3] = -1.0,
+        ];
+        for (i, change) in changes.into_iter().enumerate() {
+            let mut forged = checkpoint(7);
+            change(&mut forged);
+            forged.save(&path).unwrap();
+            let error = Checkpoint::load(&path, 100).map(drop).unwrap_err().to_string();
+            assert!(error.contains("is damaged ("), "{i}: {error}");
         }
     }
 

@@ -36,7 +36,7 @@ impl<'a> RunFiles<'a> {
         if let Some(Checkpoint { state, .. }) = &newest {
             setup.check_resume(state, &checkpoints.path(state.step))?;
             if let (Some(found), Select::Best) = (&state.best, setup.config.train.select) {
-                let weights = load_weights(&checkpoints.best_path(found.step), &setup.layout)?;
+                let weights = load_weights(&checkpoints.best_path(found.step), &setup.layout)?.params;
                 best = Some(BestWeights { weights, on_disk: true });
             }
         }

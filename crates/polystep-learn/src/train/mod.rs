@@ -6,15 +6,17 @@ mod files;
 mod folder;
 mod schedule;
 mod setup;
+mod state;
 mod trainer;
 mod watch;
 mod window;
 
-pub use checkpoint::{Checkpoint, Checkpoints, RunState};
+pub use checkpoint::{Checkpoint, Checkpoints};
 pub use evaluate::score;
 pub use folder::TrainingFolder;
 pub use schedule::{Spent, learning_rate, share};
 pub use setup::RunSetup;
+pub use state::RunState;
 pub use trainer::{SessionEnd, Trainer};
 pub use window::Window;
 

@@ -1,4 +1,4 @@
-//! A run before it starts: its configuration made into programs, sets, data and the size of memory.
+//! A run before it starts: the programs, sets, data and size of memory that its configuration asks for.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use polystep_engine::{Limits, Program};
 use super::RunState;
 use crate::LearnError;
 use crate::config::{ConfigError, RunConfig};
-use crate::feed::{BatchQueue, Counts, Course, Curriculum, EvalSet, Feed, Lessons, Position, Proofs, Source, Syllabus};
+use crate::feed::{BatchQueue, Counts, Curriculum, EvalSet, Feed, Lessons, Position, Proofs, Source, Syllabus};
 use crate::model::{ModelConfig, ParamLayout, evaluation_program, training_program};
 
 /// Proofs whose lengths decide how much memory is set up.
@@ -117,9 +117,21 @@ impl RunSetup {
         if state.limits != self.limits {
             return mismatch("its batches were cut for other data or another batch size".into());
         }
-        let tasks = |course: &Course| course.seen.len();
-        if state.course.as_ref().map(tasks) != self.curriculum.as_ref().map(|c| tasks(&c.begin())) {
+        let same_curriculum = match (&self.curriculum, &state.course) {
+            (Some(curriculum), Some(course)) => curriculum.accepts(course),
+            (curriculum, course) => curriculum.is_none() && course.is_none(),
+        };
+        if !same_curriculum {
             return mismatch("it was trained by another curriculum".into());
+        }
+        let train = &self.config.train;
+        let batch = self.limits.sequences as u64;
+        for (what, done, budget, beyond) in
+            [("steps", state.step, train.steps, 0), ("examples", state.examples, train.examples, batch - 1)]
+        {
+            if let Some(budget) = budget.filter(|budget| done > budget.saturating_add(beyond)) {
+                return mismatch(format!("it has done {done} {what}, and the budget is {budget}"));
+            }
         }
         Ok(())
     }

@@ -41,6 +41,12 @@ impl Window {
         self.tgt_tokens += step.tgt_tokens;
     }
 
+    /// Whether a run at this step can have it.
+    pub(crate) fn is_possible(&self, step: u64) -> bool {
+        let sums = self.loss >= 0.0 && self.loss.is_finite() && self.grad_norm >= 0.0 && self.grad_norm.is_finite();
+        sums && self.steps <= step && self.steps <= self.sequences && self.right <= self.sequences
+    }
+
     /// Mean loss over the target tokens so far.
     pub(crate) fn mean_loss(&self) -> f64 {
         self.loss / self.tgt_tokens.max(1) as f64

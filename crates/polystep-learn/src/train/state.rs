@@ -1,0 +1,75 @@
+//! The state of a run beside its numbers: part of every checkpoint.
+
+use polystep_engine::Limits;
+use polystep_record::BestValidation;
+use serde::{Deserialize, Serialize};
+
+use super::Window;
+use crate::feed::{BLOCK_PROOFS, Counts, Course, Position};
+
+/// What a run knows beside its numbers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunState {
+    /// Optimiser steps done.
+    pub step: u64,
+    /// Examples seen.
+    pub examples: u64,
+    /// The next example.
+    pub position: Position,
+    /// The seed of data, dropout and first weights.
+    pub seed: u64,
+    /// Proofs drawn, rejected and too long, up to the position.
+    pub counts: Counts,
+    /// Seconds of training over all sessions: what a budget in minutes and its schedule are measured by.
+    pub seconds: f64,
+    /// The best validation.
+    pub best: Option<BestValidation>,
+    /// Examples seen at the last validation.
+    pub validated: u64,
+    /// The steps since the last line of the log.
+    pub window: Window,
+    /// The largest batch, on which the cutting of batches depends.
+    #[serde(with = "SavedLimits")]
+    pub limits: Limits,
+    /// Where its curriculum stands, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub course: Option<Course>,
+}
+
+/// [`Limits`] as they are written.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Limits")]
+struct SavedLimits {
+    sequences: usize,
+    src_tokens: usize,
+    tgt_tokens: usize,
+}
+
+impl RunState {
+    /// Why no training can have come to this state, if so. A checksum says that a file is as it was written, not that what was
+    /// written makes sense.
+    pub fn contradiction(&self) -> Option<String> {
+        let batch = self.limits.sequences as u64;
+        let share = |x: f64| (0.0..=1.0).contains(&x);
+        let best = self.best.is_none_or(|best| {
+            best.step <= self.step && best.examples <= self.validated && share(best.full_proof) && share(best.stepwise)
+        });
+        let proofs = match &self.course {
+            Some(course) => course.proofs(),
+            None => self.position.proofs(BLOCK_PROOFS),
+        };
+        let checks = [
+            (
+                self.step > self.examples || self.examples > self.step.saturating_mul(batch),
+                "its examples and its steps",
+            ),
+            (self.validated > self.examples || !best, "its best validation and its examples"),
+            (!(self.seconds >= 0.0 && self.seconds.is_finite()), "its seconds"),
+            (!self.window.is_possible(self.step), "the steps since its last line of the log"),
+            (proofs != Some(self.counts.proofs), "its data position and the proofs it has drawn"),
+            (self.course.as_ref().is_some_and(|c| !c.is_possible(self.step, self.examples)), "its curriculum"),
+        ];
+        let wrong = checks.into_iter().find(|(wrong, _)| *wrong);
+        wrong.map(|(_, what)| format!("no training can have come to its state: look at {what}"))
+    }
+}
