@@ -11,6 +11,7 @@ use crate::notation::Style;
 use crate::sample::Polynomials;
 use crate::sets::{FixedSet, SETS};
 use crate::space::{KEYS, Space, SpaceError};
+use crate::stream::Purpose;
 
 /// A set of endpoints and exercises, kept as fingerprints ([of polynomials](crate::poly::Poly::fingerprint),
 /// [of exercises](crate::arithmetic::Exercise::fingerprint)).
@@ -44,6 +45,17 @@ impl Guard {
     pub fn extend(&mut self, space: &Space, vars: usize) -> Result<(), SpaceError> {
         self.endpoints.extend(endpoints(space, vars)?);
         Ok(())
+    }
+
+    /// An error if the endpoints of the first 1000 training polynomials of a space are all guarded. Such a space leaves nothing
+    /// to train on, and drawing again would never end.
+    pub fn check_room(&self, space: &Space, vars: usize, seed: u64) -> Result<(), SpaceError> {
+        let mut polynomials = Polynomials::new(space, vars, Style::default(), seed, Purpose::Train)?;
+        let free = |index| {
+            polynomials.draw(index);
+            !self.contains(polynomials.endpoint_fingerprint())
+        };
+        if (0..1000).any(free) { Ok(()) } else { Err(SpaceError::TooSmall { key: space.key.clone() }) }
     }
 
     /// Whether an endpoint with this fingerprint is guarded.

@@ -350,6 +350,35 @@ fn a_run_that_dies_in_its_test_has_no_weights_yet() {
     assert_eq!(finish(&whole, &path).steps, 2);
 }
 
+/// All endpoints of this space are in its evaluation sets: without the refusal the run would wait for its first batch for ever.
+#[test]
+fn a_space_that_the_guard_leaves_nothing_of_is_refused() {
+    let text = r#"
+[space]
+key = "tiny"
+base = "small_coeff"
+coeff = { polynomial = 9, product = 4, factor = 2 }
+degree = { polynomial = 3, factor = 1 }
+terms = { product = 3, factor = 1 }
+max = { products = 2, factors = 2 }
+"#;
+    for curriculum in ["", "[curriculum]\nname = \"C\"\n"] {
+        let config = RunConfig::from_toml(&format!("{text}{curriculum}"), &[]).unwrap();
+        let error = RunSetup::new(config).map(drop).unwrap_err();
+        let said = "tiny is too small to train on: all endpoints of 1000 draws are in its valid, test or beam set";
+        assert!(matches!(error, LearnError::Config(_)) && error.to_string().starts_with(said), "{error}");
+    }
+}
+
+#[test]
+fn a_checkpoint_beyond_the_budget_is_refused() {
+    let folders = tempfile::tempdir().unwrap();
+    let path = folders.path().join("run");
+    finish(&setup(&[("train.steps", "4")]), &path);
+    let error = train(&setup(&[("train.steps", "3")]), &path, &mut (), &AtomicBool::new(false)).unwrap_err();
+    assert!(error.to_string().ends_with("it has done 4 steps, and the budget is 3"), "{error}");
+}
+
 #[test]
 fn early_stopping_counts_examples_since_the_best() {
     let folders = tempfile::tempdir().unwrap();

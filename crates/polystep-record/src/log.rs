@@ -148,20 +148,28 @@ pub struct LogFile {
 
 impl LogFile {
     /// Opens `path` for a run that continues after `step`. What an earlier session wrote past that step is cut off, and so
-    /// is a line that it did not finish. A link is refused: the file that it points to would be cut.
+    /// is a line that it did not finish. A damaged line among those that stay is an error, and the file is left as it is. A
+    /// link is refused: the file that it points to would be cut.
     pub fn open(path: &Path, step: u64) -> Result<LogFile, RecordError> {
-        let open = || -> io::Result<File> {
+        let open = || -> io::Result<Result<File, usize>> {
             if fs::symlink_metadata(path).is_ok_and(|m| m.is_symlink()) {
                 return Err(io::Error::other(
                     "it is a symbolic link, and what it points to would be cut; remove the link",
                 ));
             }
             let file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
-            let keep = lines_until(BufReader::new(&file), step)?;
-            file.set_len(keep)?;
-            Ok(file)
+            match lines_until(BufReader::new(&file), step)? {
+                Ok(keep) => file.set_len(keep).map(|()| Ok(file)),
+                Err(line) => Ok(Err(line)),
+            }
         };
-        Ok(LogFile { file: open().map_err(RecordError::file("write", path))? })
+        match open().map_err(RecordError::file("write", path))? {
+            Ok(file) => Ok(LogFile { file }),
+            Err(line) => {
+                let why = "it is damaged: repair it, or move the file away and the run begins a new log";
+                Err(RecordError::Line { path: path.to_path_buf(), line, why: why.into() })
+            }
+        }
     }
 
     /// Appends a line.
@@ -172,20 +180,28 @@ impl LogFile {
     }
 }
 
-/// Length in bytes of the whole lines up to `step`.
-fn lines_until(mut file: impl BufRead, step: u64) -> io::Result<u64> {
-    let (mut keep, mut text) = (0, Vec::new());
-    loop {
+/// Length in bytes of the whole lines up to `step`, or the number of a damaged line among them. What cannot be read at the end
+/// of the file was not finished, and does not count.
+fn lines_until(mut file: impl BufRead, step: u64) -> io::Result<Result<u64, usize>> {
+    let (mut keep, mut length, mut damaged, mut text) = (0, 0, None, Vec::new());
+    for number in 1.. {
         text.clear();
         // Bytes: what a lost power supply leaves at the end may be no text.
-        file.read_until(b'\n', &mut text)?;
-        let within = serde_json::from_slice::<LogLine>(&text)
-            .is_ok_and(|line| line.progress().is_some_and(|(at, ..)| at <= step));
-        if !text.ends_with(b"\n") || !within {
-            return Ok(keep);
+        length += file.read_until(b'\n', &mut text)? as u64;
+        if !text.ends_with(b"\n") {
+            break;
         }
-        keep += text.len() as u64;
+        match serde_json::from_slice::<LogLine>(&text).map(|line| line.progress()) {
+            Ok(Some((at, ..))) if at > step => break,
+            Ok(Some(_)) => match damaged {
+                Some(line) => return Ok(Err(line)),
+                None => keep = length,
+            },
+            Ok(None) => {}
+            Err(_) => damaged = damaged.or(Some(number)),
+        }
     }
+    Ok(Ok(keep))
 }
 
 /// Every line of a log.
@@ -227,6 +243,25 @@ mod tests {
         let mut file = LogFile::open(&path, 20).unwrap();
         file.write(&valid(25)).unwrap();
         assert_eq!(read_log(&path).unwrap(), [valid(10), valid(20), valid(25)]);
+    }
+
+    #[test]
+    fn a_damaged_line_in_the_middle_is_an_error_and_the_file_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("metrics.jsonl");
+        let mut file = LogFile::open(&path, 0).unwrap();
+        [10, 20, 30].iter().for_each(|&step| file.write(&valid(step)).unwrap());
+        let text = fs::read_to_string(&path).unwrap().replacen("\"step\":20", "\"st?p\":20", 1);
+        fs::write(&path, &text).unwrap();
+        let error = LogFile::open(&path, 30).map(drop).unwrap_err().to_string();
+        assert!(
+            error.ends_with("line 2: it is damaged: repair it, or move the file away and the run begins a new log"),
+            "{error}"
+        );
+        assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        // Behind the checkpoint nothing is lost: what is damaged there is cut off with the rest.
+        LogFile::open(&path, 10).unwrap();
+        assert_eq!(read_log(&path).unwrap(), [valid(10)]);
     }
 
     #[test]

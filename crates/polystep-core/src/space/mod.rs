@@ -186,6 +186,14 @@ pub enum SpaceError {
         /// What it exceeds.
         reason: String,
     },
+    /// A space whose valid, test and beam sets hold all of it.
+    #[error(
+        "{key} is too small to train on: all endpoints of 1000 draws are in its valid, test or beam set; widen its caps"
+    )]
+    TooSmall {
+        /// The space.
+        key: String,
+    },
     /// A number of variables that does not exist.
     #[error("{0} variables: polystep takes 1 to 8")]
     Vars(usize),

@@ -4,13 +4,14 @@
 //! Several tasks share every block in equal parts, so that each batch mixes them. The tasks of a curriculum have blocks of
 //! their own, which are smaller. An exercise of the arithmetic probe is a proof of one step.
 
+use std::error::Error;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use polystep_core::{Guard, Purpose, Sampler, Setting, SpaceError, Streams, Task};
 
 use super::{Block, Generator, Source};
-use crate::LearnError;
+use crate::{ConfigError, LearnError};
 
 /// Proofs in a block. Part of what a seed means: never to be changed.
 pub const BLOCK_PROOFS: u64 = 16_384;
@@ -34,9 +35,22 @@ impl Proofs {
 
     /// Proofs of several tasks in equal parts.
     pub fn mixed(tasks: &[Task], seed: u64, longest: usize) -> Result<Self, LearnError> {
+        start_threads()?;
         let guard = guard_for(tasks).map_err(|e| LearnError::Data(e.to_string()))?;
         let purpose = Purpose::Train;
-        Ok(Proofs { tasks: tasks.to_vec(), seed, purpose, longest, guard, block_proofs: BLOCK_PROOFS })
+        let proofs = Proofs { tasks: tasks.to_vec(), seed, purpose, longest, guard, block_proofs: BLOCK_PROOFS };
+        proofs.check_room(tasks)?;
+        Ok(proofs)
+    }
+
+    /// An error if the guard leaves nothing to draw of one of the tasks.
+    pub(crate) fn check_room(&self, tasks: &[Task]) -> Result<(), LearnError> {
+        let polynomials = tasks.iter().filter(|task| task.writing.setting != Setting::Arithmetic);
+        for task in polynomials {
+            let room = self.guard.check_room(&task.space, task.vars, self.seed);
+            room.map_err(|e| ConfigError::new(e.to_string()))?;
+        }
+        Ok(())
     }
 
     /// Proofs of another task under the same guard, seed and length.
@@ -64,6 +78,16 @@ impl Proofs {
     /// The endpoints and exercises that training never meets.
     pub fn guard(&self) -> &Guard {
         &self.guard
+    }
+}
+
+/// Starts the threads that the guard is made with, unless they run already. Where that fails, their first use would panic.
+fn start_threads() -> Result<(), LearnError> {
+    match rayon::ThreadPoolBuilder::new().build_global() {
+        Err(error) if error.source().is_some() => {
+            Err(LearnError::Data(format!("cannot start the threads that make the guard: {error}")))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -57,6 +57,7 @@ impl RunSetup {
         let mut limits = limits(&tasks, &config)?;
         let mut curriculum = None;
         if let Some((graph, settings, tasks)) = config.curriculum()? {
+            source.check_room(&tasks)?;
             for task in &tasks {
                 limits = larger(limits, self::limits(std::slice::from_ref(task), &config)?);
             }

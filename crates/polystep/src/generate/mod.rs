@@ -12,13 +12,13 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::Context;
 use clap::{Args as ClapArgs, ValueEnum};
 use polystep_core::sets::{BEAM_STEPS, FixedSet, SEED};
-use polystep_core::{Guard, Polynomials, Purpose, Sampler, Setting, StepKind, Task};
+use polystep_core::{Guard, Purpose, Sampler, Setting, SpaceError, StepKind, Task};
 use polystep_record::ProofRecord;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::args::{Named, TaskArgs, ThreadArgs};
-use crate::failure::{Result, bad_input};
+use crate::failure::{Failure, Result, bad_input};
 use crate::interrupt;
 use crate::output::{Output, note};
 use crate::progress::Progress;
@@ -27,8 +27,6 @@ use parquet::{Shards, proof_batch, step_batch};
 
 /// Proofs per block: enough to keep the threads busy, few enough to stop quickly.
 const BLOCK: u64 = 4096;
-/// Draws that must not all be guarded.
-const GUARD_TRIALS: u64 = 1000;
 /// Proofs that a thread takes at once.
 const CHUNK: u64 = 64;
 
@@ -184,7 +182,7 @@ impl Generator {
             guard => guard,
         };
         if let (Some(guard), true) = (&guard, polynomials) {
-            refuse_if_all_guarded(&task, seed, purpose, guard)?;
+            guard.check_room(&task.space, task.vars, seed).map_err(no_room)?;
         }
         Ok(Generator { task, samplers, guard })
     }
@@ -247,22 +245,12 @@ impl Generator {
     }
 }
 
-/// A space so small that its fixed sets hold all of it leaves nothing to train on: drawing again would never end.
-fn refuse_if_all_guarded(task: &Task, seed: u64, purpose: Purpose, guard: &Guard) -> Result<()> {
-    let polynomials = Polynomials::new(&task.space, task.vars, task.writing.style, seed, purpose);
-    let mut polynomials = polynomials?;
-    let mut free = |index| {
-        polynomials.draw(index);
-        !guard.contains(polynomials.endpoint_fingerprint())
-    };
-    if (0..GUARD_TRIALS).any(&mut free) {
-        return Ok(());
+/// Where training has no room, another split still has.
+fn no_room(error: SpaceError) -> Failure {
+    match error {
+        SpaceError::TooSmall { .. } => bad_input(format!("{error}, or take --split test")),
+        error => error.into(),
     }
-    Err(bad_input(format!(
-        "{} is too small to train on: all endpoints of {GUARD_TRIALS} draws are in its valid, test or beam set; \
-         widen its caps, or take --split test",
-        task.space.key
-    )))
 }
 
 impl Rows {
