@@ -1,7 +1,56 @@
-//! Transformers that learn proofs: the model as a program, the data as a row of batches, and the training between them.
+//! Transformers that learn to write proofs: the data as batches, the model as a program, and the training between them.
 //!
-//! `config` (a run's TOML) → `feed` (batches) → `model` (programs) → `train` (the loop) → `checkpoint`, `weights`, `log`.
-//! Nothing here computes a tensor: the programs run on an executor of `polystep-engine`, on the CPU or on CUDA.
+//! Nothing here computes a tensor. The programs run on an executor of `polystep-engine`, on the CPU or on CUDA.
+//!
+//! # A run
+//!
+//! A run is a TOML, and nothing else decides what it computes. This one is tiny; keys that it leaves out are supplied by the
+//! recipe `fast`.
+//!
+//! ```
+//! use std::sync::atomic::AtomicBool;
+//!
+//! use polystep_engine::cpu::Cpu;
+//! use polystep_learn::config::RunConfig;
+//! use polystep_learn::train::{RunSetup, SessionEnd, Trainer, TrainingFolder};
+//!
+//! let text = r#"
+//!     [data]
+//!     config = "small_coeff"
+//!     [model]
+//!     d = 64
+//!     layers = 1
+//!     [train]
+//!     batch = 8
+//!     steps = 3
+//!     valid_proofs = 5
+//! "#;
+//! let setup = RunSetup::without_test(RunConfig::from_toml(text, &[])?)?;
+//! let out = tempfile::tempdir()?;
+//! let folder = TrainingFolder::create(out.path(), &setup.config)?;
+//! let mut cpu = Cpu::new(setup.programs(), setup.limits, 1)?;
+//! let trainer = Trainer::new(&setup, &folder, &mut cpu, &mut (), 1)?;
+//! let end = trainer.run(&AtomicBool::new(false))?;
+//! assert!(matches!(end, SessionEnd::Finished(report) if report.steps == 3 && report.examples == 24));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # The modules
+//!
+//! Each module uses only those before it; a test keeps it so.
+//!
+//! - [`error`](LearnError): what can go wrong, each as one sentence.
+//! - [`tensors`](weights): safetensors files with checksums.
+//! - [`model`]: the shape of a network, the layout of its parameters, and its programs.
+//! - [`curriculum`]: the Mastering-Rate algorithm, which decides what is learned next.
+//! - [`config`]: a run's TOML, laid over its recipe.
+//! - [`feed`]: proofs as blocks, cut into batches in background threads; the sets that a model is judged on.
+//! - [`weights`]: `model.safetensors` under the names of Hugging Face.
+//! - [`log`]: what a run tells while it trains.
+//! - [`train`]: the loop, its schedule, checkpoints, validation, and the one test at the end.
+//! - [`decode`]: greedy and beam search, recursive proofs, answers to the sets.
+//! - [`export`]: a folder that `transformers` loads.
+//! - [`sweep`]: a grid of runs, which of them may go on, and their ranking.
 
 pub mod config;
 pub mod curriculum;

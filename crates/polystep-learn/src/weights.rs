@@ -1,5 +1,6 @@
 //! `model.safetensors`: the weights under their Hugging Face names, as BART or mBART of `transformers` loads them.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use half::bf16;
@@ -22,28 +23,21 @@ pub enum WeightType {
 /// Writes the weights of a model, or nothing.
 pub fn save_weights(path: &Path, layout: &ParamLayout, flat: &[f32], dtype: WeightType) -> Result<(), LearnError> {
     let metadata = Metadata::from([("format".into(), "pt".into())]);
-    let values = layout.names().iter().map(|n| &flat[n.offset..][..n.len()]);
-    match dtype {
-        WeightType::F32 => {
-            let tensors: Vec<_> = layout
-                .names()
-                .iter()
-                .zip(values)
-                .map(|(n, v)| Tensor { name: &n.name, dtype: "F32", shape: &n.shape, bytes: bytemuck::cast_slice(v) })
-                .collect();
-            save(path, metadata, &tensors)
+    let bytes = |n: &NamedParam| {
+        let values = &flat[n.offset..][..n.len()];
+        match dtype {
+            WeightType::F32 => Cow::Borrowed(bytemuck::cast_slice(values)),
+            WeightType::Bf16 => values.iter().flat_map(|&x| bf16::from_f32(x).to_le_bytes()).collect(),
         }
-        WeightType::Bf16 => {
-            let rounded: Vec<Vec<bf16>> = values.map(|v| v.iter().map(|&x| bf16::from_f32(x)).collect()).collect();
-            let tensors: Vec<_> = layout
-                .names()
-                .iter()
-                .zip(&rounded)
-                .map(|(n, v)| Tensor { name: &n.name, dtype: "BF16", shape: &n.shape, bytes: bytemuck::cast_slice(v) })
-                .collect();
-            save(path, metadata, &tensors)
-        }
-    }
+    };
+    let dtype = match dtype {
+        WeightType::F32 => "F32",
+        WeightType::Bf16 => "BF16",
+    };
+    let data: Vec<Cow<[u8]>> = layout.names().iter().map(bytes).collect();
+    let named = layout.names().iter().zip(&data);
+    let tensors: Vec<_> = named.map(|(n, bytes)| Tensor { name: &n.name, dtype, shape: &n.shape, bytes }).collect();
+    save(path, metadata, &tensors)
 }
 
 /// Weights that were read.

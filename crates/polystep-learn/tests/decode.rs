@@ -4,7 +4,7 @@ use polystep_core::token::{BOS, EOS};
 use polystep_engine::cpu::Cpu;
 use polystep_engine::{Activation, Batch, Executor, Limits, NormOrder, Scalars};
 use polystep_learn::decode::{BeamOptions, EngineStepper, Hypothesis, beam_search, greedy};
-use polystep_learn::model::{ModelConfig, ParamLayout, evaluation_program, initial_params};
+use polystep_learn::model::{ModelConfig, ParamLayout, Size, evaluation_program, initial_params};
 
 fn config(norm: NormOrder) -> ModelConfig {
     ModelConfig {
@@ -15,6 +15,7 @@ fn config(norm: NormOrder) -> ModelConfig {
         norm,
         activation: Activation::Gelu,
         dropout: 0.0,
+        size: Size::S,
         max_positions: 24,
         scale_embedding: false,
         // Large enough for an untrained model to have opinions.

@@ -3,7 +3,7 @@
 
 use polystep_engine::cpu::Cpu;
 use polystep_engine::{Activation, Batch, Executor, Limits, NormOrder, Scalars};
-use polystep_learn::model::{ModelConfig, Optimiser, ParamLayout, evaluation_program, training_program};
+use polystep_learn::model::{ModelConfig, Optimiser, ParamLayout, Size, evaluation_program, training_program};
 use safetensors::SafeTensors;
 
 const SOURCES: [&[i32]; 3] = [&[4, 17, 30, 9, 22, 2], &[5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 2], &[63, 2]];
@@ -18,6 +18,7 @@ fn config(norm: NormOrder) -> ModelConfig {
         norm,
         activation: if norm == NormOrder::Pre { Activation::Gelu } else { Activation::Relu },
         dropout: 0.0,
+        size: Size::S,
         max_positions: 24,
         scale_embedding: false,
         init_std: 0.02,

@@ -58,7 +58,7 @@ impl TrainedModel {
             return Err(bad_input(sentence));
         }
         let tasks = config.tasks().map_err(bad_input)?;
-        let model = config.model();
+        let model = config.model.clone();
         let layout = ParamLayout::new(&model);
         let LoadedWeights { params, verified } = load_weights(&folder.model(), &layout)?;
         if !verified {

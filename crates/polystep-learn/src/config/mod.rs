@@ -10,12 +10,11 @@ mod tables;
 pub use crate::curriculum::CurriculumTable;
 pub use crate::error::ConfigError;
 pub use polystep_record::Recipe;
-pub use tables::{ActivationName, DataTable, ModelTable, NormName, Precision, Schedule, Select, TrainTable};
+pub use tables::{DataTable, Precision, Schedule, Select, TrainTable};
 
 use std::borrow::Cow;
 
 use polystep_core::{Setting, Space, SpaceError, SpaceTable, Style, Task, Writing, arithmetic};
-use polystep_engine::{Activation, NormOrder};
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -36,7 +35,7 @@ pub struct RunConfig {
     pub data: DataTable,
     /// The shape of the network.
     #[serde(default)]
-    pub model: ModelTable,
+    pub model: ModelConfig,
     /// How it is learned.
     #[serde(default)]
     pub train: TrainTable,
@@ -80,45 +79,22 @@ impl RunConfig {
         } else if self.data.setting == Setting::Arithmetic && !given("data", "config") {
             self.data.config = arithmetic::MIXTURE.into();
         }
-        let mut model = ModelTable::of(self.train.recipe, self.model.size);
+        let mut model = recipe::model_of(self.train.recipe, self.model.size);
         if given("model", "d") {
             model.ffn = 4 * self.model.d.min(1 << 20); // so wide a model is refused in `check`
         }
-        self.model.fill(model, |key| given("model", key));
+        tables::fill_model(&mut self.model, model, |key| given("model", key));
         let mut train = TrainTable::of(self.train.recipe, &self.data, self.curriculum.as_ref());
         if ["examples", "steps", "minutes"].iter().any(|key| given("train", key)) {
             train.examples = None;
         }
-        self.train.fill(train, |key| given("train", key));
+        tables::fill_train(&mut self.train, train, |key| given("train", key));
     }
 
     /// The whole of it, as it is written to a run's folder.
     pub fn to_toml(&self) -> String {
         let body = toml::to_string(self).unwrap_or_else(|e| format!("# {e}\n"));
         format!("# Resolved by polystep {} ({}).\n{body}", env!("CARGO_PKG_VERSION"), crate::COMMIT)
-    }
-
-    /// The shape of the model.
-    pub fn model(&self) -> ModelConfig {
-        let m = &self.model;
-        ModelConfig {
-            d: m.d,
-            layers: m.layers,
-            heads: m.heads,
-            ffn: m.ffn,
-            norm: match m.norm {
-                NormName::Pre => NormOrder::Pre,
-                NormName::Post => NormOrder::Post,
-            },
-            activation: match m.activation {
-                ActivationName::Relu => Activation::Relu,
-                ActivationName::Gelu => Activation::Gelu,
-            },
-            dropout: m.dropout as f32,
-            max_positions: m.max_positions,
-            scale_embedding: m.scale_embedding,
-            init_std: m.init_std as f32,
-        }
     }
 
     /// Adam's constants.
@@ -195,7 +171,7 @@ impl RunConfig {
     fn check(&self) -> Result<(), ConfigError> {
         self.tasks()?;
         self.curriculum()?;
-        self.model().check().map_err(ConfigError::new)?;
+        self.model.check().map_err(ConfigError::new)?;
         let t = &self.train;
         let refuse = |wrong: bool, why: &str| if wrong { Err(ConfigError::new(why)) } else { Ok(()) };
         refuse(self.data.seed > i64::MAX as u64, "data.seed must be below 2^63")?;

@@ -1,14 +1,14 @@
-//! The two recipes: the one place where a default stands.
+//! The two recipes: the one place for defaults.
 //!
-//! `paper` is what the paper says it did; its budget is the paper's own for the row that is reproduced, read from its tables.
+//! `paper` is what the paper says it did. Its budget is read from the paper's tables: that of the row that is reproduced.
 //! `fast` is ours: pre-norm, GELU, larger batches, warm-up and cosine.
 
 use polystep_core::{Granularity, Notation, Setting, TermOrder};
-
+use polystep_engine::{Activation, NormOrder};
 use polystep_record::paper::lookup;
 use polystep_record::{Keys, Recipe};
 
-use super::tables::{ActivationName, DataTable, ModelTable, NormName, Precision, Schedule, Select, TrainTable};
+use super::tables::{DataTable, Precision, Schedule, Select, TrainTable};
 use crate::curriculum::CurriculumTable;
 use crate::model::{ModelConfig, Size};
 
@@ -34,39 +34,18 @@ impl Default for DataTable {
     }
 }
 
-impl Default for ModelTable {
-    fn default() -> Self {
-        ModelTable::of(Recipe::Fast, Size::S)
-    }
-}
-
 impl Default for TrainTable {
     fn default() -> Self {
         TrainTable::of(Recipe::Fast, &DataTable::default(), None)
     }
 }
 
-impl ModelTable {
-    /// The model of a recipe in one of the paper's sizes.
-    pub fn of(recipe: Recipe, size: Size) -> Self {
-        let ModelConfig { d, layers, heads, ffn, max_positions, .. } = ModelConfig::of_size(size);
-        let (norm, activation) = match recipe {
-            Recipe::Paper => (NormName::Post, ActivationName::Relu),
-            Recipe::Fast => (NormName::Pre, ActivationName::Gelu),
-        };
-        ModelTable {
-            size,
-            d,
-            layers,
-            heads,
-            ffn,
-            norm,
-            activation,
-            dropout: 0.0,
-            max_positions,
-            scale_embedding: false,
-            init_std: 0.02,
-        }
+/// The model of a recipe in one of the paper's sizes.
+pub(super) fn model_of(recipe: Recipe, size: Size) -> ModelConfig {
+    let fast = ModelConfig::of_size(size);
+    match recipe {
+        Recipe::Paper => ModelConfig { norm: NormOrder::Post, activation: Activation::Relu, ..fast },
+        Recipe::Fast => fast,
     }
 }
 
@@ -123,7 +102,7 @@ impl super::RunConfig {
     /// A recipe as it stands, for the default task.
     pub(crate) fn of_recipe(recipe: Recipe) -> Self {
         let data = DataTable::default();
-        let (model, train) = (ModelTable::of(recipe, Size::S), TrainTable::of(recipe, &data, None));
+        let (model, train) = (model_of(recipe, Size::S), TrainTable::of(recipe, &data, None));
         Self { data, model, train, space: None, curriculum: None }
     }
 }
@@ -201,14 +180,14 @@ mod tests {
     #[test]
     fn the_recipes() {
         let RunConfig { train: p, model: m, .. } = RunConfig::of_recipe(Recipe::Paper);
-        assert_eq!((m.norm, m.activation), (NormName::Post, ActivationName::Relu));
+        assert_eq!((m.norm, m.activation), (NormOrder::Post, Activation::Relu));
         assert_eq!(
             (p.lr, p.warmup, p.schedule, p.beta1, p.beta2, p.eps),
             (1e-4, 0, Schedule::Constant, 0.9, 0.999, 1e-8)
         );
         assert_eq!((p.batch, p.clip, p.weight_decay, p.patience), (32, 5.0, 0.0, 300_000));
         let RunConfig { train: f, model: m, .. } = RunConfig::of_recipe(Recipe::Fast);
-        assert_eq!((m.norm, m.activation, m.dropout), (NormName::Pre, ActivationName::Gelu, 0.0));
+        assert_eq!((m.norm, m.activation, m.dropout), (NormOrder::Pre, Activation::Gelu, 0.0));
         assert_eq!(
             (f.lr, f.warmup, f.schedule, f.beta1, f.beta2, f.eps),
             (6e-4, 1000, Schedule::Cosine, 0.9, 0.98, 1e-8)

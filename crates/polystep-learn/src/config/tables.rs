@@ -1,12 +1,11 @@
-//! The tables of a run's TOML: every key, what it means, and nothing else. Defaults are in [`super::recipe`].
-//!
-//! Fractions are f64 here, though the engine computes in f32: a TOML must show `0.02`, not `0.019999999552965164`.
+//! The tables of a run's TOML: every key, what it means, and nothing else. `[model]` is [`ModelConfig`]; `[curriculum]` is
+//! [`CurriculumTable`](crate::curriculum::CurriculumTable). Defaults are in [`super::recipe`].
 
 use polystep_core::{Granularity, Notation, Setting, TermOrder};
 use polystep_record::Recipe;
 use serde::{Deserialize, Serialize};
 
-use crate::model::Size;
+use crate::model::ModelConfig;
 
 /// `[data]`: what is learned.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -32,34 +31,6 @@ pub struct DataTable {
     pub ones: bool,
     /// The seed of polynomials, their order, dropout and the first weights.
     pub seed: u64,
-}
-
-/// `[model]`: the shape of the network.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct ModelTable {
-    /// `S` (4+4 layers, 4 heads) or `L` (6+6 layers, 8 heads); the other keys change single numbers of it.
-    pub size: Size,
-    /// Width.
-    pub d: usize,
-    /// Encoder layers; the decoder has as many.
-    pub layers: usize,
-    /// Attention heads.
-    pub heads: usize,
-    /// Width of the feed-forward layers; 4·d unless given.
-    pub ffn: usize,
-    /// `post` (BART) or `pre` (mBART).
-    pub norm: NormName,
-    /// `relu` or `gelu`.
-    pub activation: ActivationName,
-    /// Probability of dropping, after the embeddings and each sub-layer.
-    pub dropout: f64,
-    /// Longest sequence, `</s>` included. Longer training examples are skipped, longer test examples are wrong.
-    pub max_positions: usize,
-    /// Whether token embeddings are multiplied by √d.
-    pub scale_embedding: bool,
-    /// Standard deviation of the first weights.
-    pub init_std: f64,
 }
 
 /// `[train]`: how it is learned.
@@ -145,73 +116,45 @@ pub enum Select {
     Last,
 }
 
-/// Where the layer norms are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum NormName {
-    /// mBART.
-    Pre,
-    /// BART.
-    Post,
-}
-
-/// The feed-forward activation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ActivationName {
-    /// max(0, x)
-    Relu,
-    /// The exact form, with erf.
-    Gelu,
-}
-
 /// `fill`: replaces every field whose key was not given by that of `defaults`. All fields are named, so that the compiler
 /// refuses a list that lacks one.
-macro_rules! filled {
-    ($table:ident { $($field:ident),+ $(,)? }) => {
-        impl $table {
-            pub(super) fn fill(&mut self, defaults: Self, given: impl Fn(&str) -> bool) {
-                let $table { $($field),+ } = defaults;
-                $(if !given(stringify!($field)) { self.$field = $field; })+
-            }
+macro_rules! fill {
+    ($name:ident, $table:ident { $($field:ident),+ $(,)? }) => {
+        pub(super) fn $name(table: &mut $table, defaults: $table, given: impl Fn(&str) -> bool) {
+            let $table { $($field),+ } = defaults;
+            $(if !given(stringify!($field)) { table.$field = $field; })+
         }
     };
 }
 
-filled!(ModelTable {
-    size,
-    d,
-    layers,
-    heads,
-    ffn,
-    norm,
-    activation,
-    dropout,
-    max_positions,
-    scale_embedding,
-    init_std,
-});
+fill!(
+    fill_model,
+    ModelConfig { size, d, layers, heads, ffn, norm, activation, dropout, max_positions, scale_embedding, init_std }
+);
 
-filled!(TrainTable {
-    recipe,
-    lr,
-    warmup,
-    schedule,
-    beta1,
-    beta2,
-    eps,
-    weight_decay,
-    clip,
-    batch,
-    precision,
-    examples,
-    steps,
-    minutes,
-    patience,
-    select,
-    valid_every,
-    valid_proofs,
-    log_every,
-    checkpoint_minutes,
-    checkpoint_steps,
-});
+fill!(
+    fill_train,
+    TrainTable {
+        recipe,
+        lr,
+        warmup,
+        schedule,
+        beta1,
+        beta2,
+        eps,
+        weight_decay,
+        clip,
+        batch,
+        precision,
+        examples,
+        steps,
+        minutes,
+        patience,
+        select,
+        valid_every,
+        valid_proofs,
+        log_every,
+        checkpoint_minutes,
+        checkpoint_steps,
+    }
+);

@@ -1,4 +1,4 @@
-//! `[model]` of a run's TOML: every number that shapes the network, with its default.
+//! `[model]` of a run's TOML: every number that shapes the network.
 
 use polystep_core::token::VOCABULARY;
 use polystep_engine::{Activation, NormOrder};
@@ -15,29 +15,57 @@ pub enum Size {
     L,
 }
 
-/// The shape of a model.
-#[derive(Clone, Debug, PartialEq)]
+/// `[model]`: the shape of the network. Fractions are f64, though the engine computes in f32: a TOML must show `0.02`, not
+/// `0.019999999552965164`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct ModelConfig {
+    /// `S` (4+4 layers, 4 heads) or `L` (6+6 layers, 8 heads); the other keys change single numbers of it.
+    pub size: Size,
     /// Width.
     pub d: usize,
     /// Encoder layers; the decoder has as many.
     pub layers: usize,
     /// Attention heads; must divide `d`.
     pub heads: usize,
-    /// Width of the feed-forward layer.
+    /// Width of the feed-forward layers; 4·d unless given.
     pub ffn: usize,
-    /// `Post` is BART, `Pre` is mBART.
+    /// `post` (BART) or `pre` (mBART).
+    #[serde(with = "NormName")]
     pub norm: NormOrder,
-    /// Feed-forward activation.
+    /// `relu` or `gelu`.
+    #[serde(with = "ActivationName")]
     pub activation: Activation,
-    /// Dropout after the embedding norm and after each sub-layer.
-    pub dropout: f32,
-    /// Longest sequence, `</s>` included.
+    /// Probability of dropping, after the embeddings and each sub-layer.
+    pub dropout: f64,
+    /// Longest sequence, `</s>` included. Longer training examples are skipped, longer test examples are wrong.
     pub max_positions: usize,
     /// Whether token embeddings are multiplied by √d (`scale_embedding` of BART).
     pub scale_embedding: bool,
-    /// Standard deviation of fresh weights.
-    pub init_std: f32,
+    /// Standard deviation of the first weights.
+    pub init_std: f64,
+}
+
+/// [`NormOrder`] as it is written.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "NormOrder", rename_all = "lowercase")]
+enum NormName {
+    Pre,
+    Post,
+}
+
+/// [`Activation`] as it is written.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Activation", rename_all = "lowercase")]
+enum ActivationName {
+    Relu,
+    Gelu,
+}
+
+impl Default for ModelConfig {
+    fn default() -> Self {
+        ModelConfig::of_size(Size::S)
+    }
 }
 
 impl ModelConfig {
@@ -48,6 +76,7 @@ impl ModelConfig {
             Size::L => (6, 8),
         };
         ModelConfig {
+            size,
             d: 256,
             layers,
             heads,
@@ -96,10 +125,11 @@ impl ModelConfig {
         if !self.d.is_multiple_of(64) || !self.ffn.is_multiple_of(64) {
             return Err("model.d and model.ffn must be multiples of 64".into());
         }
-        if !(0.0..1.0).contains(&self.dropout) {
+        if !(0.0..1.0).contains(&(self.dropout as f32)) {
             return Err(format!("model.dropout = {} must be at least 0 and below 1", self.dropout));
         }
-        if !(self.init_std > 0.0 && self.init_std.is_finite()) {
+        let init_std = self.init_std as f32;
+        if !(init_std > 0.0 && init_std.is_finite()) {
             return Err("model.init_std must be positive".into());
         }
         Ok(())

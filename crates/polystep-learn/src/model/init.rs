@@ -16,9 +16,9 @@ pub fn initial_params(config: &ModelConfig, layout: &ParamLayout, seed: u64) -> 
             let mut stream = Streams::new(seed, Purpose::Init, &named.name).at(0);
             for pair in values.chunks_mut(2) {
                 let (a, b) = normal_pair(|| (stream.word() >> 11) as f64 / (1u64 << 53) as f64);
-                pair[0] = a as f32 * config.init_std;
+                pair[0] = a as f32 * config.init_std as f32;
                 if let Some(second) = pair.get_mut(1) {
-                    *second = b as f32 * config.init_std;
+                    *second = b as f32 * config.init_std as f32;
                 }
             }
             let zero_rows: &[usize] = match named.name.as_str() {

@@ -147,7 +147,7 @@ impl<'a> Builder<'a> {
     fn new(config: &'a ModelConfig, layout: &'a ParamLayout, training: bool) -> Self {
         let p = Program { params: layout.len(), ..Program::default() };
         // An evaluation never drops anything: sites stay unused there.
-        let sites = if training && config.dropout > 0.0 { 1 } else { 0 };
+        let sites = if training && config.dropout as f32 > 0.0 { 1 } else { 0 };
         Builder { config, layout, p, sites, mode: Mode::Whole }
     }
 
@@ -162,7 +162,7 @@ impl<'a> Builder<'a> {
     fn dropout(&mut self) -> Option<Dropout> {
         (self.sites > 0).then(|| {
             self.sites += 1;
-            Dropout { p: self.config.dropout, site: self.sites - 1 }
+            Dropout { p: self.config.dropout as f32, site: self.sites - 1 }
         })
     }
 

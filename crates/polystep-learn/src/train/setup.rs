@@ -49,7 +49,7 @@ impl RunSetup {
     /// Prepares a run that is compared with others before one of them is chosen: it is validated and never tested.
     pub fn without_test(config: RunConfig) -> Result<Self, LearnError> {
         let tasks = config.tasks()?;
-        let model = config.model();
+        let model = config.model.clone();
         let data = |e: SpaceError| LearnError::Data(e.to_string());
         let source = Proofs::mixed(&tasks, config.data.seed, model.max_positions)?;
         let each = config.train.valid_proofs.div_ceil(tasks.len() as u64);

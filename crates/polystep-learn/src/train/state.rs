@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 use super::Window;
 use crate::feed::{BLOCK_PROOFS, Counts, Course, Position};
 
+/// More steps than this has no proof: they are counted in 16 bits.
+const MOST_STEPS: u64 = 1 << 16;
+
 /// What a run knows beside its numbers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunState {
@@ -67,6 +70,7 @@ impl RunState {
             (!(self.seconds >= 0.0 && self.seconds.is_finite()), "its seconds"),
             (!self.window.is_possible(self.step), "the steps since its last line of the log"),
             (proofs != Some(self.counts.proofs), "its data position and the proofs it has drawn"),
+            (self.examples > self.counts.proofs.saturating_mul(MOST_STEPS), "its examples and the proofs it has drawn"),
             (self.course.as_ref().is_some_and(|c| !c.is_possible(self.step, self.examples)), "its curriculum"),
         ];
         let wrong = checks.into_iter().find(|(wrong, _)| *wrong);

@@ -149,7 +149,7 @@ pub fn run(args: Args) -> Result<()> {
             (run.display().to_string(), model, layout, params)
         }
         None => {
-            let model = RunConfig::from_toml("", &[]).map_err(bad_input)?.model();
+            let model = RunConfig::from_toml("", &[]).map_err(bad_input)?.model;
             let layout = ParamLayout::new(&model);
             let params = initial_params(&model, &layout, 1);
             ("random weights".into(), model, layout, params)

@@ -172,7 +172,7 @@ impl Args {
     fn measure(&self, kind: &'static str, config: RunConfig, device: Device) -> Result<Measured> {
         let sequences = config.train.batch;
         if kind == "fixed" {
-            let model = config.model();
+            let model = config.model.clone();
             if self.src.max(self.tgt) > model.max_positions || self.src.min(self.tgt) < 1 {
                 return Err(bad_input(format!("--src and --tgt must be between 1 and {}", model.max_positions)));
             }
