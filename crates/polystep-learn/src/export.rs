@@ -1,9 +1,11 @@
 //! A model as a Hugging Face folder that `transformers` loads without custom code: BART for post-norm, mBART for pre-norm.
 //!
-//! Five files: config.json, generation_config.json, tokenizer.json, tokenizer_config.json, model.safetensors; and a model card.
-//! The decision a reader would get wrong: our decoder starts from `<s>` (1). `generate` reads that from the config, but mBART's
-//! own `labels` shift starts from the last label instead, so a caller who trains on must pass `decoder_input_ids`; the card
-//! says so. Weights are F32, since transformers 5 loads in the type that the config names.
+//! It has five files (config.json, generation_config.json, tokenizer.json, tokenizer_config.json, model.safetensors) and a model
+//! card. Weights are F32, since transformers 5 loads in the type that the config names.
+//!
+//! The decision a reader would get wrong: our decoder starts from `<s>` (1). `generate` reads that from the config. But mBART's
+//! own shift of `labels` starts from the last label instead. So a caller who trains further must pass `decoder_input_ids`; the
+//! card says so.
 
 use std::path::Path;
 

@@ -29,8 +29,7 @@
 //! let out = tempfile::tempdir()?;
 //! let folder = TrainingFolder::create(out.path(), &setup.config)?;
 //! let mut cpu = Cpu::new(setup.programs(), setup.limits, 1)?;
-//! let trainer = Trainer::new(&setup, &folder, &mut cpu, &mut (), 1)?;
-//! let end = trainer.run(&AtomicBool::new(false))?;
+//! let end = Trainer::new(&setup, &folder, &mut cpu, &mut (), 1)?.run(&AtomicBool::new(false))?;
 //! assert!(matches!(end, SessionEnd::Finished(report) if report.steps == 3 && report.examples == 24));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

@@ -173,25 +173,29 @@ impl RunConfig {
         self.curriculum()?;
         self.model.check().map_err(ConfigError::new)?;
         let t = &self.train;
-        let refuse = |wrong: bool, why: &str| if wrong { Err(ConfigError::new(why)) } else { Ok(()) };
-        refuse(self.data.seed > i64::MAX as u64, "data.seed must be below 2^63")?;
-        refuse(t.batch == 0 || t.batch > 65_536, "train.batch must be between 1 and 65536")?;
         // As the engine will have them: in fp32 a small number may be 0 and a large one infinite.
         let (lr, Optimiser { beta1, beta2, eps, weight_decay, clip }) = (t.lr as f32, self.optimiser());
-        refuse(!(lr > 0.0 && lr.is_finite()), "train.lr must be positive")?;
+        let positive = |x: f32| x > 0.0 && x.is_finite();
+        let not_negative = |x: f32| x >= 0.0 && x.is_finite();
         let betas = (0.0..1.0).contains(&beta1) && (0.0..1.0).contains(&beta2);
-        refuse(!betas, "train.beta1 and train.beta2 must be at least 0 and below 1")?;
-        refuse(!(eps > 0.0 && eps.is_finite()), "train.eps must be positive")?;
-        refuse(!(clip >= 0.0 && clip.is_finite()), "train.clip must be 0 (no clipping) or positive")?;
-        refuse(!(weight_decay >= 0.0 && weight_decay.is_finite()), "train.weight_decay must not be negative")?;
-        refuse(t.log_every == 0, "train.log_every must be at least 1")?;
-        refuse(t.valid_proofs == 0 || t.valid_proofs > 1000, "train.valid_proofs must be between 1 and 1000")?;
-        refuse(
-            t.checkpoint_minutes.is_nan() || t.checkpoint_minutes < 0.0,
-            "train.checkpoint_minutes must not be negative",
-        )?;
-        refuse(t.minutes.is_some_and(|m| m.is_nan() || m <= 0.0), "train.minutes must be positive")?;
-        refuse(t.examples == Some(0) || t.steps == Some(0), "a budget of 0 trains nothing")
+        let saves = !t.checkpoint_minutes.is_nan() && t.checkpoint_minutes >= 0.0;
+        let minutes = t.minutes.is_none_or(|m| m > 0.0);
+        let rules = [
+            (self.data.seed <= i64::MAX as u64, "data.seed must be below 2^63"),
+            ((1..=65_536).contains(&t.batch), "train.batch must be between 1 and 65536"),
+            (positive(lr), "train.lr must be positive"),
+            (betas, "train.beta1 and train.beta2 must be at least 0 and below 1"),
+            (positive(eps), "train.eps must be positive"),
+            (not_negative(clip), "train.clip must be 0 (no clipping) or positive"),
+            (not_negative(weight_decay), "train.weight_decay must not be negative"),
+            (t.log_every > 0, "train.log_every must be at least 1"),
+            ((1..=1000).contains(&t.valid_proofs), "train.valid_proofs must be between 1 and 1000"),
+            (saves, "train.checkpoint_minutes must not be negative"),
+            (minutes, "train.minutes must be positive"),
+            (t.examples != Some(0) && t.steps != Some(0), "a budget of 0 trains nothing"),
+        ];
+        let broken = rules.into_iter().find(|(kept, _)| !kept);
+        broken.map_or(Ok(()), |(_, why)| Err(ConfigError::new(why)))
     }
 }
 

@@ -83,16 +83,6 @@ impl Graph {
         &self.edges
     }
 
-    /// How many tasks.
-    pub fn len(&self) -> usize {
-        self.names.len()
-    }
-
-    /// Never.
-    pub fn is_empty(&self) -> bool {
-        self.names.is_empty()
-    }
-
     /// Tasks directly before one.
     pub fn predecessors(&self, task: usize) -> impl Iterator<Item = usize> + '_ {
         self.edges.iter().filter(move |e| e.1 == task).map(|e| e.0)
@@ -117,9 +107,9 @@ impl Graph {
 
     /// Every task after all of its predecessors; among several that may come next, the first in the list.
     pub fn topological(&self) -> Vec<usize> {
-        let mut order: Vec<usize> = Vec::with_capacity(self.len());
-        while order.len() < self.len() {
-            let next = (0..self.len())
+        let mut order: Vec<usize> = Vec::with_capacity(self.names.len());
+        while order.len() < self.names.len() {
+            let next = (0..self.names.len())
                 .find(|t| !order.contains(t) && self.predecessors(*t).all(|p| order.contains(&p)))
                 .expect("a graph has no circles");
             order.push(next);

@@ -111,7 +111,7 @@ impl Mastering {
 }
 
 fn attention(graph: &Graph, rates: &[f64], progress: &[f64], settings: &CurriculumTable) -> Vec<f64> {
-    let mut a: Vec<f64> = (0..graph.len())
+    let mut a: Vec<f64> = (0..graph.names().len())
         .map(|task| {
             let open = graph.ancestors(task).into_iter().map(|t| rates[t]).fold(1.0, f64::min);
             // The least mastered successor: 1 if there are some, all mastered; 0 if there are none.

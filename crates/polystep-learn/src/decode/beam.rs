@@ -1,10 +1,14 @@
 //! Beam search, scored in two ways at once.
 //!
-//! Headline: summed log-probability; the search ends when no live beam can beat the fifth finished one (a sum only falls,
-//! so this is exact). `lp1`, the classic one (that of XLM, which earlier work on symbolic mathematics used): it ends with the step
-//! in which the fifth finishes, and orders by log-probability over length. The live beams are the same in both: at one length,
-//! sum and mean order alike. Per source, the 2·beam best candidates are walked in order: those ending in `</s>` are
-//! finished (for `lp1` only while there is room for live beams before them), the others fill the next live beams.
+//! The headline score is the summed log-probability. Its search ends when no live beam can beat the fifth finished one. A sum
+//! only falls, so this is exact.
+//!
+//! `lp1` is the classic score, that of XLM, which earlier work on symbolic mathematics used: log-probability divided by length.
+//! Its search ends with the step in which the fifth hypothesis finishes.
+//!
+//! The live beams are the same in both, because sum and mean give the same order at one length. For each source the 2·beam best
+//! candidates are taken in order. A candidate that ends in `</s>` is finished; for `lp1` it counts only while the next live beams
+//! are not full. The other candidates become the next live beams.
 
 use super::{Hypothesis, OpenHypothesis, Stepper, TopTokens};
 use polystep_core::token::{BOS, EOS};

@@ -1,4 +1,4 @@
-//! Greedy decoding: the best token, again and again. Sequences that end leave the batch, so late steps are small.
+//! Greedy decoding: the best token at every step. Sequences that end leave the batch, so late steps are small.
 
 use std::collections::{HashMap, HashSet};
 
@@ -40,8 +40,8 @@ pub fn greedy(stepper: &mut dyn Stepper, sources: &[&[u8]]) -> Result<Vec<Hypoth
     Ok(answers)
 }
 
-/// Greedy answers by their inputs. A model answers an input in one way, so nothing is asked twice: a proof that it writes alone
-/// asks for the steps of the right proof until its first error.
+/// Greedy answers by their inputs. A model always gives an input the same answer, so nothing is asked twice. This saves much: a
+/// proof that the model writes alone repeats the steps of the right proof until its first error.
 #[derive(Debug, Default)]
 pub struct AnswerCache {
     answers: HashMap<Vec<u8>, Hypothesis>,

@@ -1,8 +1,8 @@
 //! Recursive proofs: the model's own output is its next input, until it stops.
 //!
-//! A proof ends at the first bare polynomial (annotated: END), at an output that cannot be read, at a state seen before, or
-//! after 2n + 4 steps, n being the length of the right proof. In the calculator setting brackets are evaluated in the loop,
-//! so the states are evaluated ones. All proofs walk in step: one greedy call per round, for what was not answered before.
+//! A proof ends at the first bare polynomial (annotated: at END), at an output that cannot be read, at a state seen before, or
+//! after 2n + 4 steps, where n is the length of the right proof. In the calculator setting the brackets are evaluated after each
+//! step. All proofs advance together: each round makes one greedy call, for the inputs that were not answered before.
 
 use super::{AnswerCache, Stepper};
 use polystep_core::{Setting, Task, token};

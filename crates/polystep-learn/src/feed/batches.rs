@@ -63,8 +63,8 @@ fn cut(
         let mut delivery = empties.try_recv().unwrap_or_default();
         delivery.batch.clear();
         let filled = cutter.fill(&mut blocks, &mut delivery.batch);
-        delivery.position = cutter.position();
-        delivery.counts = cutter.counts();
+        delivery.position = cutter.position;
+        delivery.counts = cutter.counts;
         let failed = filled.is_err();
         if full.send(filled.map(|()| delivery)).is_err() || failed {
             return;

@@ -88,7 +88,7 @@ impl Syllabus {
     /// Before the first example.
     pub fn begin(&self) -> Course {
         let mastering = Mastering::new(&self.graph);
-        let n = self.graph.len();
+        let n = self.graph.names().len();
         Course {
             shares: self.shares(&mastering, 0),
             mastering,
@@ -111,7 +111,7 @@ impl Syllabus {
 
     /// Whether a course can be one of this curriculum.
     pub fn accepts(&self, course: &Course) -> bool {
-        course.seen.len() == self.graph.len() && course.used <= self.round
+        course.seen.len() == self.graph.names().len() && course.used <= self.round
     }
 
     /// Takes note of an exam after a step, and begins the next round.
@@ -158,7 +158,7 @@ mod tests {
         assert_eq!(order, syllabus.order(&course));
     }
 
-    /// A pupil that masters task after task is led through the graph in its order.
+    /// A model that masters task after task is led through the graph in its order.
     #[test]
     fn the_course_follows_what_is_mastered() {
         let syllabus = syllabus(1);

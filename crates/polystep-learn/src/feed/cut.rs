@@ -49,24 +49,16 @@ pub fn fits(batch: &Batch, limits: &Limits, src: &[u8], tgt: &[u8]) -> bool {
 #[derive(Clone, Debug)]
 pub struct Cutter {
     limits: Limits,
-    position: Position,
-    counts: Counts,
+    /// The next example.
+    pub position: Position,
+    /// What was drawn up to the position, the block of a used example wholly included.
+    pub counts: Counts,
 }
 
 impl Cutter {
     /// Starts at a position; `counts` are those of all that lies before it.
     pub fn new(limits: Limits, position: Position, counts: Counts) -> Self {
         Cutter { limits, position, counts }
-    }
-
-    /// The next example.
-    pub fn position(&self) -> Position {
-        self.position
-    }
-
-    /// What was drawn up to the position, the block of a used example wholly included.
-    pub fn counts(&self) -> Counts {
-        self.counts
     }
 
     /// Fills a batch from the blocks that begin at the position.
@@ -143,16 +135,16 @@ mod tests {
         let mut batch = Batch::default();
         batch.clear();
         assert!(!cutter.take(&blocks[0], &mut batch));
-        assert_eq!((cutter.position(), cutter.counts().rejected), (Position { block: 1, offset: 0 }, 2));
+        assert_eq!((cutter.position, cutter.counts.rejected), (Position { block: 1, offset: 0 }, 2));
         assert!(cutter.take(&blocks[1], &mut batch));
-        assert_eq!((batch.src.sequences(), cutter.position().offset), (3, 1));
-        assert_eq!(cutter.counts(), Counts { proofs: 2, rejected: 4, skipped: 0 });
+        assert_eq!((batch.src.sequences(), cutter.position.offset), (3, 1));
+        assert_eq!(cutter.counts, Counts { proofs: 2, rejected: 4, skipped: 0 });
         batch.clear();
         // The last three fill a batch, and the block is used up at the same time.
         assert!(!cutter.take(&blocks[1], &mut batch));
         assert!(cutter.take(&blocks[0], &mut batch));
-        assert_eq!((batch.src.sequences(), cutter.position()), (3, Position { block: 2, offset: 0 }));
-        assert_eq!(cutter.counts().proofs, 2);
+        assert_eq!((batch.src.sequences(), cutter.position), (3, Position { block: 2, offset: 0 }));
+        assert_eq!(cutter.counts.proofs, 2);
     }
 
     #[test]

@@ -21,7 +21,8 @@ const EXAM: usize = 100;
 /// A curriculum and its data.
 #[derive(Clone, Debug)]
 pub struct Curriculum {
-    syllabus: Syllabus,
+    /// What does not change while it is followed.
+    pub syllabus: Syllabus,
     lessons: Vec<Proofs>,
     exams: Vec<Proofs>,
 }
@@ -35,16 +36,6 @@ impl Curriculum {
             lessons: tasks.iter().map(|t| proofs(t, Purpose::Train, LESSON_PROOFS)).collect(),
             exams: tasks.iter().map(|t| proofs(t, Purpose::Curriculum, EXAM_PROOFS)).collect(),
         }
-    }
-
-    /// Whether a course can be one of this curriculum.
-    pub fn accepts(&self, course: &Course) -> bool {
-        self.syllabus.accepts(course)
-    }
-
-    /// The course before the first example.
-    pub fn begin(&self) -> Course {
-        self.syllabus.begin()
     }
 }
 
@@ -220,7 +211,7 @@ mod tests {
         Lessons::start(curriculum, LIMITS, course, counts).unwrap()
     }
 
-    /// A pupil that knows more of every task from round to round.
+    /// Scores of a model that knows more of every task in each round.
     fn scores(round: u64) -> Scores {
         let share = |right: u64| Proportion::counted(right.min(100), 100);
         let by_kind = [("add", 9), ("mul2", 4), ("mul3", 3), ("mixed", 1)];
@@ -249,7 +240,7 @@ mod tests {
     #[test]
     fn rounds_batches_and_exams_are_counted() {
         let curriculum = curriculum(512);
-        let mut lessons = start(&curriculum, curriculum.begin(), Counts::default());
+        let mut lessons = start(&curriculum, curriculum.syllabus.begin(), Counts::default());
         let mut exams = Vec::new();
         for step in 0..60u64 {
             let (exam, batch, course, counts) = next(&mut lessons);
@@ -266,7 +257,7 @@ mod tests {
         }
         assert_ne!(exams[0], exams[1], "fresh examples in every exam");
         // Of 24 examples 22.2 to the favourite and 0.6 to each of the others, by largest remainder: [22, 1, 1, 0].
-        let first = shares(&curriculum.begin());
+        let first = shares(&curriculum.syllabus.begin());
         assert_eq!(first, [22, 1, 1, 0]);
     }
 
@@ -277,7 +268,7 @@ mod tests {
     #[test]
     fn any_batch_of_any_round_is_a_place_to_go_on_from() {
         let curriculum = curriculum(512);
-        let mut lessons = start(&curriculum, curriculum.begin(), Counts::default());
+        let mut lessons = start(&curriculum, curriculum.syllabus.begin(), Counts::default());
         let all: Vec<_> = (0..40).map(|_| next(&mut lessons)).collect();
         for stop in [0, 1, 2, 3, 16, 23, 31] {
             let (_, _, course, counts) = all[stop].clone();
@@ -293,7 +284,7 @@ mod tests {
     #[test]
     fn a_task_without_examples_is_named() {
         let curriculum = curriculum(5);
-        let error = start(&curriculum, curriculum.begin(), Counts::default()).next().unwrap_err().to_string();
+        let error = start(&curriculum, curriculum.syllabus.begin(), Counts::default()).next().unwrap_err().to_string();
         assert!(error.contains("has no examples to learn from: its polynomials belong to"), "{error}");
     }
 }

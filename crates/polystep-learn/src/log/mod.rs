@@ -108,42 +108,37 @@ impl Logs {
     pub fn write(&mut self, line: &LogLine) -> Result<(), LearnError> {
         let failed = |e| RecordError::file("write the logs in", &self.folder)(e).into();
         self.metrics.write(line).map_err(failed)?;
-        match line {
-            LogLine::Train(l) => self.events.scalars(
-                l.step,
-                &[
-                    ("train/loss", l.loss),
-                    ("train/grad_norm", l.grad_norm),
-                    ("train/exact", l.exact.unwrap_or_default()),
-                    ("train/lr", l.lr),
-                ],
-            ),
-            LogLine::Valid(l) => {
-                let kinds: Vec<_> = l.by_kind.iter().map(|(kind, share)| (format!("valid/{kind}"), *share)).collect();
-                let all = [
-                    ("valid/full_proof", l.full_proof),
-                    ("valid/stepwise", l.stepwise),
-                    ("valid/loss", l.loss.unwrap_or_default()),
-                ];
-                let by_kind = kinds.iter().map(|(tag, share)| (tag.as_str(), *share));
-                self.events.scalars(l.step, &all.into_iter().chain(by_kind).collect::<Vec<_>>())
-            }
-            LogLine::Curriculum(l) => {
-                let of = |t: &TaskLine| {
-                    [
-                        ("accuracy", t.accuracy),
-                        ("mastering", t.mastering),
-                        ("attention", t.attention),
-                        ("share", t.share),
-                    ]
-                    .map(|(name, value)| (format!("curriculum/{}/{name}", t.task), value))
-                };
-                let named: Vec<(String, f64)> = l.tasks.iter().flat_map(of).collect();
-                let values: Vec<(&str, f64)> = named.iter().map(|(name, value)| (name.as_str(), *value)).collect();
-                self.events.scalars(l.step, &values)
-            }
-            LogLine::Other => Ok(()),
+        match line.progress() {
+            Some((step, ..)) => self.events.scalars(step, &scalars(line)).map_err(failed),
+            None => Ok(()),
         }
-        .map_err(failed)
+    }
+}
+
+/// What TensorBoard shows of a line.
+fn scalars(line: &LogLine) -> Vec<(String, f64)> {
+    let named = |group: &str, values: &[(&str, f64)]| -> Vec<(String, f64)> {
+        values.iter().map(|(name, value)| (format!("{group}/{name}"), *value)).collect()
+    };
+    match line {
+        LogLine::Train(l) => {
+            let exact = l.exact.unwrap_or_default();
+            named("train", &[("loss", l.loss), ("grad_norm", l.grad_norm), ("exact", exact), ("lr", l.lr)])
+        }
+        LogLine::Valid(l) => {
+            let all = [("full_proof", l.full_proof), ("stepwise", l.stepwise), ("loss", l.loss.unwrap_or_default())];
+            let kinds = l.by_kind.iter().map(|(kind, share)| (kind.as_str(), *share));
+            named("valid", &all.into_iter().chain(kinds).collect::<Vec<_>>())
+        }
+        LogLine::Curriculum(l) => {
+            let task = |t: &TaskLine| {
+                let TaskLine { accuracy, mastering, attention, share, .. } = *t;
+                let values =
+                    [("accuracy", accuracy), ("mastering", mastering), ("attention", attention), ("share", share)];
+                named(&format!("curriculum/{}", t.task), &values)
+            };
+            l.tasks.iter().flat_map(task).collect()
+        }
+        LogLine::Other => Vec::new(),
     }
 }

@@ -37,7 +37,7 @@ impl EventFile {
     }
 
     /// Writes scalars of one step.
-    pub fn scalars(&mut self, step: u64, values: &[(&str, f64)]) -> io::Result<()> {
+    pub fn scalars(&mut self, step: u64, values: &[(String, f64)]) -> io::Result<()> {
         let mut summary = Vec::new();
         for (tag, value) in values {
             let mut entry = field(1, tag.as_bytes());
@@ -116,7 +116,7 @@ mod tests {
     fn a_file_holds_version_session_and_scalars() {
         let folder = tempfile::tempdir().unwrap();
         let mut events = EventFile::create(folder.path(), 300).unwrap();
-        events.scalars(400, &[("loss", 0.5), ("exact", 0.25)]).unwrap();
+        events.scalars(400, &[("loss".into(), 0.5), ("exact".into(), 0.25)]).unwrap();
         let path = std::fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
         let records = records(&std::fs::read(path).unwrap());
         assert_eq!(records.len(), 3);

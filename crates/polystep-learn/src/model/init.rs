@@ -1,5 +1,5 @@
-//! Fresh weights as BART draws them: normal(0, init_std) for every matrix and table, biases 0, norms 1 and 0, and zero rows
-//! for `<pad>` in the token table and for the two unused positions.
+//! Fresh weights as BART draws them. Matrices and tables are normal(0, init_std), biases 0, norms 1 and 0. The rows of `<pad>`
+//! in the token table and of the two unused positions are zero.
 //!
 //! Each tensor has a stream of its own, keyed by its Hugging Face name, so that adding a layer does not change the others.
 

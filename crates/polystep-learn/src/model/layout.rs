@@ -1,8 +1,8 @@
 //! Where each parameter lives in the flat buffer, under its Hugging Face name.
 //!
-//! What is read by one matrix product stands together: query, key and value of a self-attention form one `[3d, d]` matrix,
-//! and the keys and values of *all* cross-attentions one `[layers·2d, d]` matrix, since they all read the same memory.
-//! The names are views into these.
+//! Parameters that one matrix product reads are neighbours. Query, key and value of a self-attention form one `[3d, d]` matrix.
+//! The keys and values of *all* cross-attentions form one `[layers·2d, d]` matrix, since they all read the same memory. The names
+//! are views into these matrices.
 
 use super::ModelConfig;
 use polystep_engine::{Norm, NormOrder, Param};

@@ -1,5 +1,5 @@
-//! The sweep's TOML: the tables of a run, `[grid]` and `[sweep]`. Every combination is made into a run's configuration when
-//! the file is read, so that the last trial of a night cannot be refused in the morning.
+//! The sweep's TOML: the tables of a run, `[grid]` and `[sweep]`. All combinations are checked when the file is read. So no
+//! trial is refused after others have run for hours.
 
 use std::ops::Range;
 use std::path::Path;

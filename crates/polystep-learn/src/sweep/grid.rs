@@ -1,5 +1,5 @@
-//! The combinations of a grid, as an odometer counts: the last key changes fastest. A trial is named by its place in the
-//! whole grid, not by when it runs, so that its folder keeps its name when a random subset grows.
+//! The combinations of a grid. They are counted like an odometer: the last key changes fastest. A trial is named by its place
+//! in the whole grid, not by when it runs. So its folder keeps its name when a random subset grows.
 
 use crate::config::{ConfigError, RunConfig};
 

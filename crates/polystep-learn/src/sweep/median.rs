@@ -1,8 +1,8 @@
 //! The median stopping rule (Golovin et al., "Google Vizier", 2017), on validation scores at equal numbers of examples.
 //!
-//! A trial that ended early counts with the best it had, also where others went further: leaving it out would compare with
-//! the survivors alone, and each new trial would have to beat the better half of the better half. Of an even number of
-//! others the worse of the two in the middle is the median, since two pairs of scores have no mean.
+//! A trial that ended early counts with its best validation, even where others went further. Without it, a new trial would be
+//! compared with the survivors alone, and would have to beat the better half of the better half. If the number of others is
+//! even, the median is the worse of the two in the middle, since two pairs of scores have no mean.
 
 use std::path::Path;
 

@@ -1,8 +1,8 @@
-//! A sweep: one run's TOML with a `[grid]` of values for some of its keys, and the trials that come of it.
+//! A sweep: a run's TOML with a `[grid]` of values for some of its keys. Each combination of values is a trial.
 //!
-//! `Sweep` (what is tried, in which order) → the trials' run folders → `MedianRule` (who may go on) and `ranking` (who is best).
-//! All of it looks at the validation set alone: a trial is trained from a [`RunSetup::without_test`](crate::train::RunSetup), and
-//! the test set is for the one that is chosen afterwards.
+//! [`Sweep`] says what is tried, and in which order. Each trial has a run folder. [`MedianRule`] says which trials may go on, and
+//! [`ranking`] which is best. All of this looks at the validation set alone: trials are trained from a
+//! [`RunSetup::without_test`](crate::train::RunSetup::without_test). The test set is for the trial that is chosen afterwards.
 
 mod file;
 mod grid;

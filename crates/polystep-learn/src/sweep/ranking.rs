@@ -1,5 +1,5 @@
-//! Which trial is best: by its best validation, full proofs first. `sweep.csv` holds the grid's keys and validation scores,
-//! in percent as in every table of the project, and nothing of the test set.
+//! Which trial is best: the one with the best validation, full proofs first. `sweep.csv` holds the grid's keys and validation
+//! scores, in percent as in every table of the project. It holds nothing of the test set.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! A trial's folder is an ordinary run folder. What became of the trial is read off its files: `metrics.json` is there when
-//! it is finished, `ended.json` when it was stopped for good, and its learning curve is the log's.
+//! A trial's folder is an ordinary run folder. Its files say what became of the trial: `metrics.json` exists when it is
+//! finished, `ended.json` when it was stopped for good. The learning curve is in the log.
 
 use std::cmp::Ordering;
 use std::path::Path;
@@ -43,7 +43,7 @@ impl TrialState {
     }
 }
 
-/// A validation's numbers. Full proofs decide, then steps; the loss decides only between equals, as early on, when no trial
+/// The numbers of a validation. Full proofs decide first, then steps, then the loss. The loss decides early on, when no trial
 /// has a step right.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Score {
@@ -79,7 +79,7 @@ impl Curve {
         self.best_within(|_| true)
     }
 
-    /// The best of the validations after so many examples as the predicate allows.
+    /// The best of the validations whose number of examples the predicate accepts.
     pub fn best_within(&self, within: impl Fn(u64) -> bool) -> Option<Score> {
         self.0.iter().filter(|(examples, _)| within(*examples)).map(|(_, score)| *score).max_by(Score::order)
     }

@@ -1,4 +1,4 @@
-//! Training: a [`RunSetup`] and a [`TrainingFolder`] on an executor, as a [`Trainer`].
+//! Training. A [`Trainer`] trains a [`RunSetup`] in a [`TrainingFolder`] on an executor.
 
 mod checkpoint;
 mod evaluate;

@@ -1,8 +1,8 @@
 //! The learning rate, and how much of the budget is spent.
 //!
-//! A cosine ends with the budget, whatever the budget is counted in: examples, steps or minutes; of several, the one that
-//! is furthest along counts. Only with a budget in minutes does the clock reach the learning rate, so only then does a
-//! resumed run not repeat an unbroken one bit for bit.
+//! A cosine ends with the budget. The budget may be counted in examples, steps or minutes; of several, the one that is furthest
+//! along counts. With a budget in minutes the learning rate depends on the clock. Only then a resumed run does not repeat an
+//! unbroken one bit for bit.
 
 use crate::config::{Schedule, TrainTable};
 

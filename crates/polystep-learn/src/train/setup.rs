@@ -81,7 +81,7 @@ impl RunSetup {
             validated: 0,
             window: Default::default(),
             limits: self.limits,
-            course: self.curriculum.as_ref().map(Curriculum::begin),
+            course: self.curriculum.as_ref().map(|curriculum| curriculum.syllabus.begin()),
         }
     }
 
@@ -119,7 +119,7 @@ impl RunSetup {
             return mismatch("its batches were cut for other data or another batch size".into());
         }
         let same_curriculum = match (&self.curriculum, &state.course) {
-            (Some(curriculum), Some(course)) => curriculum.accepts(course),
+            (Some(curriculum), Some(course)) => curriculum.syllabus.accepts(course),
             (curriculum, course) => curriculum.is_none() && course.is_none(),
         };
         if !same_curriculum {
@@ -147,9 +147,9 @@ fn larger(a: Limits, b: Limits) -> Limits {
     }
 }
 
-/// Memory for batches of `train.batch` examples: their mean number of tokens, eight standard deviations and one longest
-/// example. A function of the configuration alone, since it decides (about never) where a batch ends. Refused if none of the
-/// measured examples is short enough to be learned.
+/// Memory for batches of `train.batch` examples: their mean number of tokens, plus eight standard deviations, plus one longest
+/// example. It depends on the configuration alone, since it decides where a batch ends (though almost never). An error if none
+/// of the measured examples is short enough to be learned.
 fn limits(tasks: &[Task], config: &RunConfig) -> Result<Limits, LearnError> {
     let mut examples = Examples::default();
     for task in tasks {
