@@ -156,10 +156,11 @@ struct ErrorShare {
 pub fn errors(measured: &Measured<'_>) -> Vec<ErrorRow> {
     let cells = cells_of_run(measured.run, measured.metrics, measured.at);
     let row = |(i, errors): (usize, &polystep_record::metrics::KindErrors)| {
-        let share = |quantity: Quantity, width: Option<Proportion>| {
+        // Not every kind has a column: an endpoint or an exercise has none.
+        let share = |quantity: Quantity, which: &str, width: Option<Proportion>| {
             let cell = cells.iter().find(|c| c.column.quantity == quantity);
             ErrorShare {
-                number: cell.filter(|c| c.ours.is_some()).and_then(|c| Layer::Ours.number(c)),
+                number: measured.share(&format!("/greedy/errors/kinds/{i}/{which}")),
                 width: width.map_or(0.0, |share| share.percent),
                 paper: cell.and_then(|c| c.paper_text(Counts::Short)),
             }
@@ -168,8 +169,8 @@ pub fn errors(measured: &Measured<'_>) -> Vec<ErrorRow> {
             kind: errors.kind.name(),
             rate: measured.share(&format!("/greedy/errors/kinds/{i}/rate")),
             counts: format!("{} of {}", errors.rate.count, errors.rate.of),
-            first: share(Quantity::FirstError(errors.kind), errors.first),
-            total: share(Quantity::AllErrors(errors.kind), errors.total),
+            first: share(Quantity::FirstError(errors.kind), "first", errors.first),
+            total: share(Quantity::AllErrors(errors.kind), "total", errors.total),
         }
     };
     let greedy = measured.evaluation().greedy.as_ref();
