@@ -1,4 +1,4 @@
-//! Adds up scored predictions to the numbers of an [`Evaluation`](polystep_record::metrics::Evaluation).
+//! Adds up scored predictions to the numbers of an [`Evaluation`].
 
 use std::collections::BTreeMap;
 
