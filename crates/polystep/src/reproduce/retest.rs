@@ -39,14 +39,14 @@ pub struct Test {
 }
 
 /// What a model did on one set, here and by its record.
-pub struct Answer {
+pub struct Retested {
     model: String,
     set: AskedSet,
     here: Proportion,
     record: Option<Proportion>,
 }
 
-impl Answer {
+impl Retested {
     /// Whether the number lies in the interval of the recorded one; nothing to differ from is no difference.
     fn agrees(&self) -> bool {
         self.record.is_none_or(|record| (record.lo..=record.hi).contains(&self.here.percent))
@@ -96,7 +96,7 @@ fn bundled(folders: &Folders) -> Result<Vec<(String, RunRecord)>> {
 impl JobRunner<'_> {
     /// Tests the models of a selection that are here again, but for those that were made just now (`fresh`), or as many as there
     /// is time for. A model that cannot be tested is an error.
-    pub fn retest(&self, selection: &Selection, fresh: &[String], records: &RunRecords) -> Result<Vec<Answer>> {
+    pub fn retest(&self, selection: &Selection, fresh: &[String], records: &RunRecords) -> Result<Vec<Retested>> {
         let needs: Vec<Need> = selection.needs().map(|(_, need)| need).collect();
         let mut tests = tests(&needs, self.folders, records)?;
         tests.retain(|test| !fresh.contains(&test.name));
@@ -132,7 +132,7 @@ impl JobRunner<'_> {
                 let unanswered = || anyhow::anyhow!("{}: no answers on {}:{}", test.name, set.config, set.vars);
                 let here = measured.as_ref().and_then(exact).ok_or_else(unanswered)?;
                 let record = records.get(&test.name).and_then(exact);
-                answers.push(Answer { model: test.name.clone(), set: set.clone(), here, record });
+                answers.push(Retested { model: test.name.clone(), set: set.clone(), here, record });
             }
         }
         Ok(answers)
@@ -161,7 +161,7 @@ fn prepare(weights: &Path, run: &Path) -> Result<()> {
 }
 
 /// Says what came out, beside JSON on standard error; an answer outside its record's interval is a failure.
-pub fn report(answers: &[Answer], device: &str, json: bool) -> Result<()> {
+pub fn report(answers: &[Retested], device: &str, json: bool) -> Result<()> {
     if answers.is_empty() {
         return Ok(());
     }

@@ -12,7 +12,7 @@ use super::job::{Folders, Job};
 use crate::failure::{Result, bad_input};
 
 /// `[grid]` and `[sweep]`.
-const GRID: &str = include_str!("../../../../reproduce/search.toml");
+const GRID: &str = include_str!("../../reproduce/search.toml");
 
 /// A search for the hyper-parameters of a run.
 pub struct Search {

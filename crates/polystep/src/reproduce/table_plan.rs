@@ -16,7 +16,7 @@ use crate::failure::{Result, bad_input, bad_text};
 
 macro_rules! plans {
     ($($name:literal),+ $(,)?) => {
-        [$(($name, include_str!(concat!("../../../../reproduce/", $name, ".toml")))),+]
+        [$(($name, include_str!(concat!("../../reproduce/", $name, ".toml")))),+]
     };
 }
 
@@ -44,7 +44,7 @@ pub struct TablePlan {
     /// How the sizes of spaces are estimated; for `colide` only.
     pub sizes: Option<SizesKeys>,
     /// What a run costs; none if the table trains nothing of its own.
-    pub cost: Option<Cost>,
+    pub cost: Option<RunCost>,
     /// What to expect.
     pub expected: Expected,
 }
@@ -87,7 +87,7 @@ pub struct SizesKeys {
 /// `[cost]`, in seconds on one NVIDIA H200 (sizes of spaces: on 16 cores).
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Cost {
+pub struct RunCost {
     /// Training a run, recipe fast.
     pub seconds_per_run: f64,
     /// Training a model with a calculator, recipe fast, where it is smaller than the table's others.
@@ -124,7 +124,7 @@ impl TablePlan {
             let line = text[..span.start.min(text.len())].matches('\n').count() + 1;
             bad_text(name, text, span, format!("{name}, line {line}: {}", e.message()), "here")
         })?;
-        let seconds = |cost: &Cost| {
+        let seconds = |cost: &RunCost| {
             let calculator = cost.seconds_per_calculator_run.unwrap_or_default();
             let others = [cost.seconds_per_run, cost.seconds_per_endpoint_run, cost.seconds_per_paper_run];
             others.into_iter().chain([calculator, cost.seconds_per_evaluation])
