@@ -21,6 +21,7 @@ fn threads_that_cannot_start_are_a_sentence() {
         "doctor",
         "eval nowhere",
         "generate --proofs 2",
+        "bench generate --proofs 2 --threads 2",
     ] {
         let mut command = sandbox.command(&command.split(' ').collect::<Vec<_>>());
         let said = failed(command.env("RUST_MIN_STACK", (1u64 << 46).to_string()).output().unwrap(), 1);

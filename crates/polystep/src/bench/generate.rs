@@ -3,6 +3,7 @@
 
 use std::time::Instant;
 
+use anyhow::Context;
 use clap::Args as ClapArgs;
 use polystep_core::{Examples, Purpose, Sampler, Task};
 use serde::Serialize;
@@ -100,11 +101,14 @@ fn measure(task: &Task, seed: u64, proofs: u64, threads: usize) -> Result<Measur
         samplers.push(Sampler::new(task, seed, Purpose::Train)?);
     }
     let start = Instant::now();
-    let counts: Vec<(u64, u64)> = std::thread::scope(|scope| {
-        let work = |(t, sampler)| scope.spawn(move || measure_part(sampler, t as u64, threads as u64, proofs));
-        let handles: Vec<_> = samplers.iter_mut().enumerate().map(work).collect();
-        handles.into_iter().map(|h| h.join().expect("generating does not panic")).collect()
-    });
+    let counts = std::thread::scope(|scope| -> anyhow::Result<Vec<(u64, u64)>> {
+        let work = |(t, sampler)| {
+            let part = move || measure_part(sampler, t as u64, threads as u64, proofs);
+            std::thread::Builder::new().spawn_scoped(scope, part).context("cannot start threads")
+        };
+        let handles = samplers.iter_mut().enumerate().map(work).collect::<anyhow::Result<Vec<_>>>()?;
+        Ok(handles.into_iter().map(|h| h.join().expect("generating does not panic")).collect())
+    })?;
     let seconds = start.elapsed().as_secs_f64();
     let (steps, tokens) = counts.iter().fold((0, 0), |sum, part| (sum.0 + part.0, sum.1 + part.1));
     Ok(Measurement { threads, seconds, proofs, steps, tokens, steps_per_s: steps as f64 / seconds })

@@ -13,9 +13,9 @@ use polystep_learn::decode::{
 use polystep_record::Stop;
 use serde::Serialize;
 
+use super::exact::NOTHING_TO_PROVE;
 use crate::device::Device;
 use crate::failure::{Result, bad_input};
-use crate::prove::NOTHING_TO_PROVE;
 use crate::run_config::description;
 use crate::table::counted;
 use crate::trained_model::TrainedModel;
