@@ -20,7 +20,7 @@ use polystep_record::Prediction;
 
 /// A key that not all configurations agree on.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct Difference {
+pub struct ConfigDifference {
     /// `model.layers`
     pub key: String,
     /// Its value in each run; nothing where it is not set.
@@ -28,14 +28,14 @@ pub struct Difference {
 }
 
 /// The keys in which configurations differ, in alphabetical order.
-pub fn differences(configs: &[toml::Table]) -> Vec<Difference> {
+pub fn differences(configs: &[toml::Table]) -> Vec<ConfigDifference> {
     let flat: Vec<BTreeMap<String, String>> = configs.iter().map(flatten).collect();
     let mut keys: Vec<&String> = flat.iter().flat_map(|f| f.keys()).collect();
     keys.sort_unstable();
     keys.dedup();
     let values = |key: &String| flat.iter().map(|f| f.get(key).cloned()).collect::<Vec<_>>();
     keys.into_iter()
-        .map(|key| Difference { key: key.clone(), values: values(key) })
+        .map(|key| ConfigDifference { key: key.clone(), values: values(key) })
         .filter(|d| d.values.iter().any(|v| *v != d.values[0]))
         .collect()
 }

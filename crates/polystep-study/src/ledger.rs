@@ -10,7 +10,7 @@ use std::path::Path;
 use crate::columns::{Column, Quantity, Unit};
 use crate::csv;
 use crate::metrics::{Evaluation, Metrics};
-use crate::number::{Counts, number};
+use crate::number::{CountFormat, number};
 use crate::records::{RunRecord, RunRecords};
 use crate::side_by_side::Cell;
 use crate::tables::{Kind, Need, PaperRow, PaperTable, Recipe, size_of_config};
@@ -116,7 +116,7 @@ fn numbers(name: &str, field: impl Fn(&FilledRow<'_>) -> Option<String> + 'stati
 }
 
 fn percents(name: &str, value: impl Fn(&FilledRow<'_>) -> Option<f64> + 'static) -> LedgerColumn {
-    numbers(name, move |filled| value(filled).map(|v| number(v, Unit::Percent, Counts::Full)))
+    numbers(name, move |filled| value(filled).map(|v| number(v, Unit::Percent, CountFormat::Full)))
 }
 
 /// The columns of a table's ledger, in order.
@@ -139,7 +139,7 @@ fn columns(table: &PaperTable) -> Vec<LedgerColumn> {
         for (i, column) in table.columns().enumerate() {
             let Column { name, unit, .. } = column;
             all.push(match unit {
-                Unit::Count => numbers(name, move |filled| filled.cells[i].ours_text(Counts::Full)),
+                Unit::Count => numbers(name, move |filled| filled.cells[i].ours_text(CountFormat::Full)),
                 _ => percents(name, move |filled| filled.cells[i].ours),
             });
             if column.has_symbolic() {

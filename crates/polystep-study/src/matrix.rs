@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::columns::{Column, Quantity, Unit};
 use crate::grid::Grid;
 use crate::metrics::{Evaluation, Metrics};
-use crate::number::{Counts, number};
+use crate::number::{CountFormat, number};
 use crate::side_by_side::{Cell, Heading, SideBySide, SideRow, cells_of_run};
 use polystep_record::{Keys, key_text};
 
@@ -163,7 +163,7 @@ impl Matrix {
         self.table(&[measure]).grid(|cell| {
             let arrow = if cell.is_lower() { " ↓" } else { "" };
             let paper = cell.paper.as_ref().map_or(String::new(), |p| format!(" ({})", p.text));
-            Some(format!("{}{arrow}{paper}", cell.ours_text(Counts::Full)?))
+            Some(format!("{}{arrow}{paper}", cell.ours_text(CountFormat::Full)?))
         })
     }
 
@@ -192,7 +192,7 @@ impl Matrix {
 
 /// A cell's numbers in the CSV: ours, symbolic, the interval, the paper's.
 fn numbers(cell: Option<&Cell>) -> [String; 5] {
-    let text = |value: Option<f64>| value.map_or(String::new(), |v| number(v, Unit::Percent, Counts::Full));
+    let text = |value: Option<f64>| value.map_or(String::new(), |v| number(v, Unit::Percent, CountFormat::Full));
     let Some(cell) = cell else { return Default::default() };
     let paper = cell.paper.as_ref().map_or("", |paper| paper.text);
     let (lo, hi) = cell.interval.unzip();

@@ -4,7 +4,7 @@ use crate::columns::Unit;
 
 /// How counts are written. Each kind of table has its own way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Counts {
+pub enum CountFormat {
     /// At most three digits: 7000064 as `7M`.
     Short,
     /// Millions with one decimal: 7000064 as `7.0M`.
@@ -14,13 +14,13 @@ pub enum Counts {
 }
 
 /// A number as tables show it.
-pub fn number(value: f64, unit: Unit, counts: Counts) -> String {
+pub fn number(value: f64, unit: Unit, counts: CountFormat) -> String {
     match (unit, counts) {
         (Unit::Percent, _) => format!("{value:.2}"),
         (Unit::Fraction, _) => format!("{value:.3}"),
-        (Unit::Count, Counts::Short) => short(value),
-        (Unit::Count, Counts::Millions) if value >= 99.5e6 => format!("{:.0}M", value / 1e6),
-        (Unit::Count, Counts::Millions) if value >= 1e5 => format!("{:.1}M", value / 1e6),
+        (Unit::Count, CountFormat::Short) => short(value),
+        (Unit::Count, CountFormat::Millions) if value >= 99.5e6 => format!("{:.0}M", value / 1e6),
+        (Unit::Count, CountFormat::Millions) if value >= 1e5 => format!("{:.1}M", value / 1e6),
         (Unit::Count, _) => format!("{value:.0}"),
     }
 }
@@ -72,14 +72,14 @@ mod tests {
     fn counts_are_written_in_three_ways() {
         let count = |value, counts| number(value, Unit::Count, counts);
         assert_eq!(
-            [Counts::Short, Counts::Millions, Counts::Full].map(|c| count(7_000_064.0, c)),
+            [CountFormat::Short, CountFormat::Millions, CountFormat::Full].map(|c| count(7_000_064.0, c)),
             ["7M", "7.0M", "7000064"]
         );
         assert_eq!(
-            (count(9.95e7, Counts::Millions), count(99_999.0, Counts::Millions)),
+            (count(9.95e7, CountFormat::Millions), count(99_999.0, CountFormat::Millions)),
             ("100M".into(), "99999".into())
         );
-        assert_eq!(number(97.256, Unit::Percent, Counts::Full), "97.26");
-        assert_eq!(number(0.98765, Unit::Fraction, Counts::Short), "0.988");
+        assert_eq!(number(97.256, Unit::Percent, CountFormat::Full), "97.26");
+        assert_eq!(number(0.98765, Unit::Fraction, CountFormat::Short), "0.988");
     }
 }

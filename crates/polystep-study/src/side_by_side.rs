@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::columns::{COLUMNS, Column, Unit};
 use crate::grid::{Grid, groups};
 use crate::metrics::{Evaluation, Metrics};
-use crate::number::{Counts, interval, number};
+use crate::number::{CountFormat, interval, number};
 use crate::records::Milestone;
 use polystep_record::paper::{Printed, lookup, lookup_ood};
 use polystep_record::{Keys, PaperSetting};
@@ -60,18 +60,18 @@ impl Cell {
     /// Whether our number is lower than the paper's, in a column where more is better. Numbers are compared as they are shown:
     /// 99.976 is not lower than the paper's 99.98, which is rounded too.
     pub fn is_lower(&self) -> bool {
-        let shown = || self.ours_text(Counts::Full)?.parse::<f64>().ok();
+        let shown = || self.ours_text(CountFormat::Full)?.parse::<f64>().ok();
         let paper = || self.paper.as_ref()?.text.parse::<f64>().ok();
         self.column.more_is_better() && shown().zip(paper()).is_some_and(|(shown, paper)| shown < paper)
     }
 
     /// Our number as text.
-    pub fn ours_text(&self, counts: Counts) -> Option<String> {
+    pub fn ours_text(&self, counts: CountFormat) -> Option<String> {
         self.ours.map(|value| number(value, self.column.unit, counts))
     }
 
     /// The paper's number as it prints it. Counts are shortened.
-    pub fn paper_text(&self, counts: Counts) -> Option<String> {
+    pub fn paper_text(&self, counts: CountFormat) -> Option<String> {
         let paper = self.paper.as_ref()?;
         Some(match self.column.unit {
             Unit::Count => number(paper.value, Unit::Count, counts),
@@ -221,18 +221,18 @@ impl Layer {
                 metric: exact.filter(|_| cell.ours.is_some()),
                 small: cell.interval.map(interval),
                 sign: (self == Layer::OursMarked && cell.is_lower()).then_some("down"),
-                ..Number::text(cell.ours_text(Counts::Short).unwrap_or_else(|| "–".to_owned()))
+                ..Number::text(cell.ours_text(CountFormat::Short).unwrap_or_else(|| "–".to_owned()))
             }),
             Layer::Symbolic => {
-                let text = number(cell.symbolic?, cell.column.unit, Counts::Short);
+                let text = number(cell.symbolic?, cell.column.unit, CountFormat::Short);
                 Some(Number { metric: symbolic, ..Number::text(text) })
             }
-            Layer::Paper => cell.paper_text(Counts::Short).map(Number::text),
+            Layer::Paper => cell.paper_text(CountFormat::Short).map(Number::text),
             Layer::Difference if cell.column.unit == Unit::Count => None,
             Layer::Difference => {
                 let (difference, paper) = (cell.difference()?, cell.paper.as_ref()?.value);
                 let outside = cell.interval.is_some_and(|(lo, hi)| paper < lo || paper > hi);
-                let text = number(difference.abs(), cell.column.unit, Counts::Short);
+                let text = number(difference.abs(), cell.column.unit, CountFormat::Short);
                 let (prefix, sign) = if difference.is_sign_negative() { ("−", "down") } else { ("+", "up") };
                 Some(Number { sign: outside.then_some(sign), ..Number::text(format!("{prefix}{text}")) })
             }

@@ -11,7 +11,7 @@ use polystep_record::{LogLine, Proportion};
 use polystep_study::ledger::Ledger;
 use polystep_study::records::RunRecords;
 use polystep_study::side_by_side::cells;
-use polystep_study::tables::{PaperRow, PaperTable, Recipe, View};
+use polystep_study::tables::{PaperRow, PaperTable, Recipe, TableView};
 
 /// One variable, small_coeff, coarse, prefix: row 3 of var1coarsefull, rows 1 to 3 of OODcoeff.
 const RUN: Fake =
@@ -95,9 +95,9 @@ fn a_run_is_also_compared_at_the_papers_count_of_examples() {
 
     let view = |name: &str| {
         let table = PaperTable::named(name).unwrap();
-        View::of(&table, &table.rows.iter().collect::<Vec<_>>(), Recipe::Fast, 1, &records)
+        TableView::of(&table, &table.rows.iter().collect::<Vec<_>>(), Recipe::Fast, 1, &records)
     };
-    let words = |view: &View, word: &str| view.notes.iter().filter(|note| note.contains(word)).count();
+    let words = |view: &TableView, word: &str| view.notes.iter().filter(|note| note.contains(word)).count();
     let plain = view("var1coarsefull");
     assert!(plain.markdown().contains(&format!(" / 95.3; {:.2} at 3.2M |", before.unwrap())), "{}", plain.markdown());
     assert_eq!((plain.notes.len(), words(&plain, "cosine"), words(&plain, "raw")), (2, 1, 0));
@@ -167,7 +167,7 @@ fn seeds_are_lines_and_the_table_shows_their_mean() {
 
     let table = PaperTable::named("var1coarsefull").unwrap();
     let rows: Vec<&PaperRow> = table.rows.iter().filter(|row| row.number == 3 || row.number == 4).collect();
-    let view = |seeds| View::of(&table, &rows, Recipe::Fast, seeds, &records);
+    let view = |seeds| TableView::of(&table, &rows, Recipe::Fast, seeds, &records);
     let at = view(2).columns.iter().position(|c| c.name == "full_proof_acc").unwrap();
     let cell = view(2).rows[0].cells[at].clone();
     assert!((cell.ours.unwrap() - (full[0] + full[1]) / 2.0).abs() < 0.01);

@@ -12,7 +12,7 @@ use polystep_core::Setting;
 use polystep_core::space::KEYS;
 use polystep_study::plots;
 use polystep_study::records::RunRecords;
-use polystep_study::tables::{PaperTable, Recipe, View};
+use polystep_study::tables::{PaperTable, Recipe, TableView};
 
 /// Rows 3 and 4 of var1coarsefull, with their one-shot model; the former on all of OODcoeff's first three rows.
 const RUN: Fake =
@@ -22,9 +22,10 @@ const RUN: Fake =
 fn files(folder: &Path, seeds: u64) -> BTreeMap<String, String> {
     let records = RunRecords::read(folder).unwrap();
     let tables = PaperTable::all();
-    let view =
-        |table: &PaperTable| View::of(table, &table.rows.iter().collect::<Vec<_>>(), Recipe::Fast, seeds, &records);
-    let views: Vec<View> = tables.iter().map(view).collect();
+    let view = |table: &PaperTable| {
+        TableView::of(table, &table.rows.iter().collect::<Vec<_>>(), Recipe::Fast, seeds, &records)
+    };
+    let views: Vec<TableView> = tables.iter().map(view).collect();
     let figures = plots::of_tables(tables.iter().zip(&views), seeds, &records).into_iter();
     let figures: Vec<_> =
         figures.chain(plots::arithmetic(&records)).map(|(name, chart)| (name, chart.file())).collect();

@@ -4,7 +4,7 @@ use clap::{Args as ClapArgs, CommandFactory};
 use clap_complete::Shell;
 
 use crate::failure::Result;
-use crate::output::Output;
+use crate::output::OutputStream;
 
 /// Flags of `polystep completions`.
 #[derive(ClapArgs, Debug)]
@@ -18,7 +18,7 @@ pub fn run(args: Args) -> Result<()> {
     // Into memory first: clap_complete panics when a pipe closes under it.
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut crate::Cli::command(), "polystep", &mut script);
-    let mut out = Output::create(None)?;
+    let mut out = OutputStream::create(None)?;
     std::io::Write::write_all(&mut out, &script)?;
     out.finish()
 }

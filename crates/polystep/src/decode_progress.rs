@@ -4,12 +4,12 @@ use polystep_engine::EngineError;
 use polystep_learn::decode::{Capacity, OpenHypothesis, Stepper, TopTokens};
 
 use crate::interrupt;
-use crate::progress::Progress;
+use crate::progress::WorkProgress;
 
 /// A stepper that reports how many sources it has answered.
 pub struct ReportingStepper<'a> {
     stepper: &'a mut dyn Stepper,
-    progress: Progress,
+    progress: WorkProgress,
     /// Sources that it is answering now.
     begun: u64,
 }
@@ -17,7 +17,7 @@ pub struct ReportingStepper<'a> {
 impl<'a> ReportingStepper<'a> {
     /// Reports how `stepper` answers about `total` sources; `what` they are is a plural noun.
     pub fn new(stepper: &'a mut dyn Stepper, what: impl Into<String>, total: usize) -> Self {
-        ReportingStepper { stepper, progress: Progress::new(what, total as u64), begun: 0 }
+        ReportingStepper { stepper, progress: WorkProgress::new(what, total as u64), begun: 0 }
     }
 }
 

@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::args::{SpaceArgs, ThreadArgs, spaces};
 use crate::failure::Result;
 use crate::paper::{SizeEstimate, size_estimate};
-use crate::progress::Progress;
+use crate::progress::WorkProgress;
 use crate::say;
 use crate::table::table;
 
@@ -107,7 +107,7 @@ pub fn run(args: Args) -> Result<()> {
     let mut rows = Vec::new();
     for &vars in &args.vars {
         for space in &spaces {
-            let progress = Mutex::new(Progress::new("polynomials", 2 * args.draws));
+            let progress = Mutex::new(WorkProgress::new("polynomials", 2 * args.draws));
             let step = |n| progress.lock().unwrap_or_else(PoisonError::into_inner).add(n);
             let size = estimate(space, vars, args.seed, args.draws, &step)?;
             drop(progress);

@@ -19,14 +19,14 @@ pub fn cannot_write(place: impl Display, error: io::Error) -> io::Error {
 }
 
 /// Standard output, or a file that appears when it is finished.
-pub enum Output {
+pub enum OutputStream {
     /// Standard output.
     Stdout(BufWriter<io::Stdout>),
     /// A file that is not finished yet, and the name it will have.
     File(WholeFile, PathBuf),
 }
 
-impl Output {
+impl OutputStream {
     /// Opens `path`; none, or `-`, is standard output.
     pub fn create(path: Option<&Path>) -> Result<Self> {
         match path {
@@ -35,33 +35,33 @@ impl Output {
                     return Err(bad_input(format!("{} is a folder: give a file name", path.display())));
                 }
                 check_name(path)?;
-                Ok(Output::File(WholeFile::create(path)?, path.to_path_buf()))
+                Ok(OutputStream::File(WholeFile::create(path)?, path.to_path_buf()))
             }
-            _ => Ok(Output::Stdout(BufWriter::with_capacity(1 << 16, io::stdout()))),
+            _ => Ok(OutputStream::Stdout(BufWriter::with_capacity(1 << 16, io::stdout()))),
         }
     }
 
     /// Gives a file its name. Without this call nothing stays behind.
     pub fn finish(self) -> Result<()> {
         match self {
-            Output::Stdout(mut out) => Ok(out.flush().map_err(|e| cannot_write(STDOUT, e))?),
-            Output::File(out, _) => Ok(out.finish()?),
+            OutputStream::Stdout(mut out) => Ok(out.flush().map_err(|e| cannot_write(STDOUT, e))?),
+            OutputStream::File(out, _) => Ok(out.finish()?),
         }
     }
 }
 
-impl Write for Output {
+impl Write for OutputStream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            Output::Stdout(out) => out.write(bytes).map_err(|e| cannot_write(STDOUT, e)),
-            Output::File(out, path) => out.write(bytes).map_err(|e| cannot_write(path.display(), e)),
+            OutputStream::Stdout(out) => out.write(bytes).map_err(|e| cannot_write(STDOUT, e)),
+            OutputStream::File(out, path) => out.write(bytes).map_err(|e| cannot_write(path.display(), e)),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
-            Output::Stdout(out) => out.flush().map_err(|e| cannot_write(STDOUT, e)),
-            Output::File(out, path) => out.flush().map_err(|e| cannot_write(path.display(), e)),
+            OutputStream::Stdout(out) => out.flush().map_err(|e| cannot_write(STDOUT, e)),
+            OutputStream::File(out, path) => out.flush().map_err(|e| cannot_write(path.display(), e)),
         }
     }
 }

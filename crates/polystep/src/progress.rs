@@ -53,7 +53,7 @@ impl Drop for LiveLine {
 }
 
 /// Counts work done out of a known amount.
-pub struct Progress {
+pub struct WorkProgress {
     what: String,
     total: u64,
     done: u64,
@@ -61,17 +61,17 @@ pub struct Progress {
     began: Instant,
 }
 
-impl Progress {
+impl WorkProgress {
     /// Progress towards `total` of `what` (a plural noun).
     pub fn new(what: impl Into<String>, total: u64) -> Self {
         let line = LiveLine::new("{bar:20} {human_pos} of {human_len} {msg}, {per_sec:0}, {eta} left", total, false);
-        Progress { what: what.into(), total, done: 0, line, began: Instant::now() }
+        WorkProgress { what: what.into(), total, done: 0, line, began: Instant::now() }
     }
 
     /// `n` more are done.
     pub fn add(&mut self, n: u64) {
         self.done += n;
-        let Progress { what, total, done, began, .. } = &*self;
+        let WorkProgress { what, total, done, began, .. } = &*self;
         let rate = *done as f64 / began.elapsed().as_secs_f64();
         let log = format!("{done} of {total} {what}, {rate:.0} per second");
         self.line.update(self.done, || self.what.clone(), || log);

@@ -20,7 +20,7 @@ use serde_json::{Map, Value, json};
 use crate::args::{ThreadArgs, at_least_one, deadline, positive_minutes};
 use crate::device::{Device, data_threads};
 use crate::failure::{Failure, Result, bad_config};
-use crate::output::{Output, note};
+use crate::output::{OutputStream, note};
 use crate::run_config::read;
 use crate::train_display::Display;
 use crate::{interrupt, say, table};
@@ -263,7 +263,7 @@ fn grid(sweep: &Sweep, trial: &Trial) -> Map<String, Value> {
 
 fn write_csv(sweep: &Sweep, out: &Path) -> Result<()> {
     let rows = ranking(sweep, out)?;
-    let mut file = Output::create(Some(&out.join("sweep.csv")))?;
+    let mut file = OutputStream::create(Some(&out.join("sweep.csv")))?;
     file.write_all(csv(sweep, &rows).as_bytes())?;
     file.finish()
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
-use super::grid::{self, Axis, Trial};
+use super::grid::{self, GridAxis, Trial};
 use polystep_record::RecordError;
 
 use crate::LearnError;
@@ -25,7 +25,7 @@ const OTHER_SET: [&str; 5] = ["data.config", "data.vars", "data.also", "data.set
 /// What happens to a trial that falls behind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Stop {
+pub enum StopRule {
     /// It is stopped by the [median rule](super::MedianRule).
     Median,
     /// It runs to its end.
@@ -42,7 +42,7 @@ pub struct SweepTable {
     /// The seed of that draw.
     pub seed: u64,
     /// `median` or `never`.
-    pub stop: Stop,
+    pub stop: StopRule,
     /// Share of its budget that every trial may spend before it is judged.
     pub grace: f64,
     /// How many other trials must have ended before one is judged.
@@ -51,7 +51,7 @@ pub struct SweepTable {
 
 impl Default for SweepTable {
     fn default() -> Self {
-        SweepTable { runs: None, seed: 1, stop: Stop::Median, grace: 0.25, least: 3 }
+        SweepTable { runs: None, seed: 1, stop: StopRule::Median, grace: 0.25, least: 3 }
     }
 }
 
@@ -61,7 +61,7 @@ pub struct Sweep {
     /// The run's tables as they were written; recipes are laid under each combination, not under the base.
     base: Table,
     /// The keys of the grid, in the file's order.
-    pub axes: Vec<Axis>,
+    pub axes: Vec<GridAxis>,
     /// `[sweep]`.
     pub settings: SweepTable,
     /// Every combination, the last key changing fastest.
@@ -89,7 +89,7 @@ impl Sweep {
         read_axes(text, "", grid.span(), grid.get_ref(), &mut axes)?;
         // A TOML table has no order of its own; people expect the order in which they wrote.
         axes.sort_by_key(|(place, _)| *place);
-        let axes: Vec<Axis> = axes.into_iter().map(|(_, axis)| axis).collect();
+        let axes: Vec<GridAxis> = axes.into_iter().map(|(_, axis)| axis).collect();
         if axes.is_empty() {
             return Err(ConfigError::at(text, grid.span(), "[grid] is empty"));
         }
@@ -115,7 +115,7 @@ impl Sweep {
     /// The whole of it, as it is kept beside the trials; reads back as itself.
     pub fn to_toml(&self) -> String {
         let settings = toml::to_string(&self.settings).unwrap_or_else(|e| format!("# {e}\n"));
-        let axis = |axis: &Axis| format!("{} = [{}]\n", Value::String(axis.key.clone()), axis.values.join(", "));
+        let axis = |axis: &GridAxis| format!("{} = [{}]\n", Value::String(axis.key.clone()), axis.values.join(", "));
         let grid: String = self.axes.iter().map(axis).collect();
         format!(
             "# Written by polystep {} ({}).\n{}\n[grid]\n{grid}\n[sweep]\n{settings}",
@@ -192,7 +192,7 @@ fn read_axes(
     key: &str,
     place: Range<usize>,
     value: &DeValue<'_>,
-    axes: &mut Vec<(usize, Axis)>,
+    axes: &mut Vec<(usize, GridAxis)>,
 ) -> Result<(), ConfigError> {
     let refuse = |span: Range<usize>, why: String| Err(ConfigError::at(text, span, why));
     match value {
@@ -226,7 +226,7 @@ fn read_axes(
             if values.is_empty() {
                 return refuse(place, format!("{key} has no values"));
             }
-            axes.push((place.start, Axis { key: key.to_owned(), values }));
+            axes.push((place.start, GridAxis { key: key.to_owned(), values }));
             Ok(())
         }
         _ => refuse(place, format!("{key} must be a list of values")),

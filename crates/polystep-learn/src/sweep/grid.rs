@@ -5,7 +5,7 @@ use crate::config::{ConfigError, RunConfig};
 
 /// A key of the grid with its values.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Axis {
+pub struct GridAxis {
     /// As in `model.d`.
     pub key: String,
     /// As TOML.
@@ -33,7 +33,7 @@ impl Trial {
 }
 
 /// Combination `n` of `number`.
-pub(super) fn trial(base: &str, axes: &[Axis], n: usize, number: usize) -> Result<Trial, ConfigError> {
+pub(super) fn trial(base: &str, axes: &[GridAxis], n: usize, number: usize) -> Result<Trial, ConfigError> {
     let mut rest = n;
     let mut chosen: Vec<(String, String)> = axes
         .iter()

@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use super::file::{Stop, Sweep, SweepTable};
+use super::file::{StopRule, Sweep, SweepTable};
 use super::trial::{Curve, Score, TrialFolder, TrialState};
 use crate::LearnError;
 use crate::config::TrainTable;
@@ -37,7 +37,7 @@ impl<'a> MedianRule<'a> {
     /// Why the trial has no hope, if it has none. `own` ends with the validation `now`.
     pub fn hopeless(&self, own: &Curve, now: &ValidLine) -> Option<String> {
         let spent = Spent { steps: now.step, examples: now.examples, seconds: now.seconds };
-        if self.settings.stop == Stop::Never || share(self.train, spent) < self.settings.grace {
+        if self.settings.stop == StopRule::Never || share(self.train, spent) < self.settings.grace {
             return None;
         }
         // Batches of 32 and of 128 pass 100 000 examples at different numbers: what is equal is the round.
@@ -135,7 +135,7 @@ mod tests {
         assert_eq!(judged(&with(0.2, 4), &early, &bad), None);
         // A trial that has no validation by then is none to compare with.
         assert_eq!(judged(&with(0.2, 3), &[early[0], early[1], &[(300, 0.5, 0.5)]], &bad), None);
-        let never = SweepTable { stop: Stop::Never, ..with(0.0, 1) };
+        let never = SweepTable { stop: StopRule::Never, ..with(0.0, 1) };
         assert_eq!(judged(&never, &early, &bad), None);
     }
 

@@ -10,8 +10,8 @@ mod median;
 mod ranking;
 mod trial;
 
-pub use file::{Stop, Sweep, SweepTable};
-pub use grid::{Axis, Trial};
+pub use file::{StopRule, Sweep, SweepTable};
+pub use grid::{GridAxis, Trial};
 pub use median::MedianRule;
 pub use ranking::{RankedTrial, csv, ranking};
 pub use trial::{Curve, Score, TrialFolder, TrialState};

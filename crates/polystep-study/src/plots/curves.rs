@@ -8,7 +8,7 @@ use super::run::{furthest, validation};
 use crate::chart::{Axis, Chart, Mark, Panel, Panels, Series};
 use crate::number::short;
 use crate::records::{RunRecord, RunRecords};
-use crate::tables::{Need, PaperRow, PaperTable, RAW, View, ViewRow};
+use crate::tables::{Need, PaperRow, PaperTable, RAW, TableView, ViewRow};
 
 /// A run with the paper's result beside it.
 pub struct CurveOfRun<'a> {
@@ -52,7 +52,7 @@ impl CurveOfRun<'_> {
 /// The step-wise runs of a table, or its one-shot runs, each once.
 pub fn runs<'a>(
     table: &PaperTable,
-    view: &View,
+    view: &TableView,
     seeds: u64,
     endpoint: bool,
     records: &'a RunRecords,
@@ -83,7 +83,7 @@ pub fn belongs(key: &str, endpoint: bool) -> bool {
 }
 
 /// What tells a run from the others of its table.
-fn words(view: &View, row: &ViewRow, need: &Need) -> Vec<(&'static str, String)> {
+fn words(view: &TableView, row: &ViewRow, need: &Need) -> Vec<(&'static str, String)> {
     let (_, names) = view.common_keys();
     names
         .into_iter()

@@ -17,7 +17,7 @@ use crate::chart::Chart;
 use crate::columns::{COLUMNS, Quantity};
 use crate::records::RunRecords;
 use crate::side_by_side::Cell;
-use crate::tables::{Kind, PaperTable, RAW, View, ViewRow};
+use crate::tables::{Kind, PaperTable, RAW, TableView, ViewRow};
 use curriculum::Curriculum;
 use curves::{CurveOfRun, PaperPoint};
 use dots::DotRow;
@@ -29,7 +29,7 @@ pub type Figure = (String, Chart);
 
 /// The figures of tables. Tables share runs: curves that an earlier table shows already are not drawn again.
 pub fn of_tables<'a>(
-    tables: impl IntoIterator<Item = (&'a PaperTable, &'a View)>,
+    tables: impl IntoIterator<Item = (&'a PaperTable, &'a TableView)>,
     seeds: u64,
     records: &RunRecords,
 ) -> Vec<Figure> {
@@ -40,7 +40,7 @@ pub fn of_tables<'a>(
 /// The figures of a table: its numbers, the learning curves of its runs over the first seeds, and how its curricula went.
 fn of_table(
     table: &PaperTable,
-    view: &View,
+    view: &TableView,
     seeds: u64,
     records: &RunRecords,
     drawn: &mut BTreeSet<String>,
@@ -86,7 +86,7 @@ pub fn arithmetic(records: &RunRecords) -> Option<Figure> {
 }
 
 /// What the models of all rows, step-wise or one-shot, have in common, and the recipe.
-fn common(view: &View, endpoint: bool) -> String {
+fn common(view: &TableView, endpoint: bool) -> String {
     let recipe = format!("recipe {}", view.recipe);
     let (words, _) = view.common_keys();
     let words = words.into_iter().filter(|(key, _)| curves::belongs(key, endpoint)).map(|(_, word)| word);
@@ -99,7 +99,7 @@ fn full_proof(row: &ViewRow) -> Option<(&Cell, f64)> {
 }
 
 /// Full proofs, ours against the paper's, of the rows that were measured.
-fn numbers(view: &View) -> Option<Chart> {
+fn numbers(view: &TableView) -> Option<Chart> {
     let (_, names) = view.common_keys();
     let dot_row = |row: &ViewRow| {
         let (cell, paper) = full_proof(row)?;
@@ -121,7 +121,7 @@ fn numbers(view: &View) -> Option<Chart> {
 }
 
 /// Full proofs by where a model was trained and where it was tested.
-fn matrix(view: &View) -> Option<Chart> {
+fn matrix(view: &TableView) -> Option<Chart> {
     let elsewhere = view.rows.iter().any(|row| row.key("train_config") != row.key("test_config"));
     let place = |row: &ViewRow| match elsewhere {
         true => (row.key("train_config").to_owned(), row.key("test_config").to_owned()),

@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use super::run::GradedRun;
 use crate::chart::Chart;
-use crate::compare::{Difference, RunPair, SeedGroup, Spread, differences, seed_groups};
-use crate::number::{Counts, number};
+use crate::compare::{ConfigDifference, RunPair, SeedGroup, Spread, differences, seed_groups};
+use crate::number::{CountFormat, number};
 use crate::plots::run::together;
 use crate::run::StoredRun;
 use crate::side_by_side::{Layer, LayeredTable, SideBySide, cells_of_run};
@@ -19,7 +19,7 @@ pub struct RunComparison {
     names: Vec<String>,
     table: Option<LayeredTable>,
     chart: Option<Chart>,
-    differences: Vec<Difference>,
+    differences: Vec<ConfigDifference>,
     configs_missing: bool,
     pairs: Vec<PairSection>,
     unpaired: Vec<String>,
@@ -82,7 +82,7 @@ impl RunComparison {
 }
 
 fn seed_row(spread: &Spread) -> [String; 4] {
-    let text = |value| number(value, spread.column.unit, Counts::Short);
+    let text = |value| number(value, spread.column.unit, CountFormat::Short);
     let column = format!("{} {}", spread.column.group, spread.column.heading);
     let range = format!("{}–{}", text(spread.min), text(spread.max));
     [column, text(spread.mean), text(spread.deviation), range]

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::columns::{Quantity, Unit};
 use crate::metrics::{Evaluation, Metrics};
-use crate::number::{Counts, counted, interval, number};
+use crate::number::{CountFormat, counted, interval, number};
 use crate::side_by_side::{Layer, LayeredTable, Number, SideBySide, cells_of_run};
 use polystep_record::Proportion;
 
@@ -42,7 +42,7 @@ impl<'a> Measured<'a> {
             }
             value => {
                 let share = Proportion::deserialize(value).ok()?;
-                let text = number(share.percent, Unit::Percent, Counts::Short);
+                let text = number(share.percent, Unit::Percent, CountFormat::Short);
                 let small = Some(interval((share.lo, share.hi)));
                 Some(Number { metric: Some(place + "/percent"), small, ..Number::text(text) })
             }
@@ -79,7 +79,7 @@ pub fn figures(measured: &Measured<'_>) -> Vec<Figure> {
     let cells = cells_of_run(measured.run, measured.metrics, measured.at);
     let figure = |(quantity, label)| {
         let cell = cells.iter().find(|c| c.column.quantity == quantity && c.ours.is_some())?;
-        Some(Figure { label, number: Layer::Ours.number(cell)?, paper: cell.paper_text(Counts::Short) })
+        Some(Figure { label, number: Layer::Ours.number(cell)?, paper: cell.paper_text(CountFormat::Short) })
     };
     let mut figures: Vec<Figure> = FIGURES.into_iter().filter_map(figure).collect();
     if let Some(number) = measured.share("/recursive/recursive_exact") {
@@ -162,7 +162,7 @@ pub fn errors(measured: &Measured<'_>) -> Vec<ErrorRow> {
             ErrorShare {
                 number: measured.share(&format!("/greedy/errors/kinds/{i}/{which}")),
                 width: width.map_or(0.0, |share| share.percent),
-                paper: cell.and_then(|c| c.paper_text(Counts::Short)),
+                paper: cell.and_then(|c| c.paper_text(CountFormat::Short)),
             }
         };
         ErrorRow {

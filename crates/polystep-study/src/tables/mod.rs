@@ -12,7 +12,7 @@ mod view;
 pub use experiment::{Experiment, Hyper, size_of_config};
 use polystep_record::Keys;
 pub use polystep_record::Recipe;
-pub use view::{RAW, View, ViewRow};
+pub use view::{RAW, TableView, ViewRow};
 
 use crate::columns::Column;
 use polystep_record::paper::{KEYS, Printed, csv};

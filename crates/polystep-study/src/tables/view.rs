@@ -9,7 +9,7 @@ use super::{PaperRow, PaperTable, Recipe};
 use crate::columns::{Column, Quantity, Unit};
 use crate::grid::Grid;
 use crate::ledger::{FilledRow, seeds};
-use crate::number::{Counts, number};
+use crate::number::{CountFormat, number};
 use crate::records::{Milestone, RunRecords};
 use crate::side_by_side::{Cell, Heading, SideBySide, SideRow};
 
@@ -18,7 +18,7 @@ pub const RAW: &str = "A calculator's validation is raw: its brackets as they st
 
 /// A table with our numbers beside the paper's.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct View {
+pub struct TableView {
     /// The table's name.
     pub table: &'static str,
     /// The recipe of our numbers.
@@ -31,7 +31,7 @@ pub struct View {
     pub notes: Vec<String>,
 }
 
-/// A row of a [`View`].
+/// A row of a [`TableView`].
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct ViewRow {
     /// Its number in the paper's table, from 1.
@@ -46,9 +46,9 @@ pub struct ViewRow {
     pub cells: Vec<Cell>,
 }
 
-impl View {
+impl TableView {
     /// The rows of a table with what the records know, over the first seeds, `1..=most`.
-    pub fn of(table: &PaperTable, rows: &[&PaperRow], recipe: Recipe, most: u64, records: &RunRecords) -> View {
+    pub fn of(table: &PaperTable, rows: &[&PaperRow], recipe: Recipe, most: u64, records: &RunRecords) -> TableView {
         let row = |row: &&PaperRow| {
             let known = seeds(row, recipe, records).into_iter().filter(|seed| *seed <= most);
             let filled: Vec<_> = known.filter_map(|seed| FilledRow::of(table, row, recipe, seed, records)).collect();
@@ -62,11 +62,11 @@ impl View {
                 cells: table.columns().enumerate().map(cell).collect(),
             }
         };
-        View::new(table, recipe, rows.iter().map(row).collect())
+        TableView::new(table, recipe, rows.iter().map(row).collect())
     }
 
     /// A view of these rows.
-    pub fn new(table: &PaperTable, recipe: Recipe, rows: Vec<ViewRow>) -> View {
+    pub fn new(table: &PaperTable, recipe: Recipe, rows: Vec<ViewRow>) -> TableView {
         let milestones = || rows.iter().flat_map(|row| &row.cells).filter_map(|cell| cell.at_paper_examples);
         let notes = [
             (
@@ -80,7 +80,7 @@ impl View {
             (milestones().any(|m| m.raw), RAW),
         ];
         let notes = notes.into_iter().filter(|(holds, _)| *holds).map(|(_, note)| note.to_owned()).collect();
-        View { table: table.name, recipe, columns: table.columns().collect(), rows, notes }
+        TableView { table: table.name, recipe, columns: table.columns().collect(), rows, notes }
     }
 
     /// The keys that are the same on all rows, with their values in words, and the names of the other keys. A key that is empty
@@ -114,7 +114,7 @@ impl View {
         let (_, names) = self.common_keys();
         let sentence = |row: &ViewRow| {
             let part = |cell: &Cell| {
-                let [ours, paper] = [cell.ours_text(Counts::Full), cell.paper_text(Counts::Full)];
+                let [ours, paper] = [cell.ours_text(CountFormat::Full), cell.paper_text(CountFormat::Full)];
                 format!("{} {} (paper {})", words(cell.column), ours.unwrap_or_default(), paper.unwrap_or_default())
             };
             let parts: Vec<String> = row.cells.iter().filter(|cell| cell.is_lower()).map(part).collect();
@@ -142,9 +142,9 @@ impl View {
     /// A Markdown table, ours and the paper's in one cell, and the notes.
     pub fn markdown(&self) -> String {
         let grid = self.side_by_side().grid(|cell| {
-            let ours = cell.ours_text(Counts::Millions).unwrap_or_else(|| "—".to_owned());
+            let ours = cell.ours_text(CountFormat::Millions).unwrap_or_else(|| "—".to_owned());
             let mark = if cell.is_lower() { " ▼" } else { "" };
-            let paper = cell.paper_text(Counts::Millions).unwrap_or_default();
+            let paper = cell.paper_text(CountFormat::Millions).unwrap_or_default();
             let way = cell.at_paper_examples.map_or(String::new(), |way| format!("; {}", way.text()));
             Some(format!("{ours}{mark} / {paper}{way}"))
         });
@@ -183,8 +183,8 @@ fn mean(printed: Cell, seeds: Vec<&Cell>) -> Cell {
 impl Milestone {
     /// `94.10 at 3.6M`
     pub fn text(&self) -> String {
-        let valid = number(self.full_proof, Unit::Percent, Counts::Full);
-        format!("{valid} at {}", number(self.examples, Unit::Count, Counts::Millions))
+        let valid = number(self.full_proof, Unit::Percent, CountFormat::Full);
+        format!("{valid} at {}", number(self.examples, Unit::Count, CountFormat::Millions))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use polystep_record::{PaperSetting, Proportion};
 use polystep_study::grid::Grid;
-use polystep_study::number::{Counts, counted, number};
+use polystep_study::number::{CountFormat, counted, number};
 use polystep_study::side_by_side::{Cell, cells};
 use polystep_study::{Evaluation, Matrix, Metrics};
 
@@ -42,9 +42,9 @@ fn rows(metrics: &Metrics, evaluation: &Evaluation, shown: impl Fn(&Cell) -> boo
     let row = |cell: Cell| {
         vec![
             format!("{}: {}", cell.column.group, cell.column.heading),
-            cell.ours_text(Counts::Full).unwrap_or_else(|| "-".into()),
+            cell.ours_text(CountFormat::Full).unwrap_or_else(|| "-".into()),
             cell.interval.map_or(String::new(), |(lo, hi)| format!("{lo:.1} to {hi:.1}")),
-            cell.symbolic.map_or(String::new(), |value| number(value, cell.column.unit, Counts::Full)),
+            cell.symbolic.map_or(String::new(), |value| number(value, cell.column.unit, CountFormat::Full)),
             cell.paper.map_or(String::new(), |paper| paper.text.to_owned()),
         ]
     };

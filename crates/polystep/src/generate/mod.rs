@@ -20,8 +20,8 @@ use serde::{Deserialize, Serialize};
 use crate::args::{Named, TaskArgs, ThreadArgs};
 use crate::failure::{Failure, Result, bad_input};
 use crate::interrupt;
-use crate::output::{Output, note};
-use crate::progress::Progress;
+use crate::output::{OutputStream, note};
+use crate::progress::WorkProgress;
 use dataset_card::{Card, Contents};
 use parquet::{Shards, proof_batch, step_batch};
 
@@ -125,9 +125,9 @@ pub fn run(args: Args) -> Result<()> {
     interrupt::listen()?;
     match (args.format, args.out) {
         (Format::Jsonl, out) => {
-            let mut out = Output::create(out.as_deref())?;
+            let mut out = OutputStream::create(out.as_deref())?;
             generator.blocks(amount, |rows| Ok(out.write_all(&jsonl(&rows)?)?))?;
-            let is_file = matches!(out, Output::File(..));
+            let is_file = matches!(out, OutputStream::File(..));
             out.finish()?;
             if is_file {
                 generator.tell_redrawn();
@@ -193,7 +193,7 @@ impl Generator {
             Amount::Proofs(n) => (n, "proofs"),
             Amount::Steps(n) => (n, "steps"),
         };
-        let mut progress = Progress::new(what, wanted);
+        let mut progress = WorkProgress::new(what, wanted);
         let (mut first, mut done) = (0, 0);
         while done < wanted {
             interrupt::check()?;

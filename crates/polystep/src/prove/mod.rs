@@ -17,7 +17,7 @@ use crate::args::{ThreadArgs, WritingArgs};
 use crate::bundled;
 use crate::device::Device;
 use crate::failure::{Result, bad_input, bad_text};
-use crate::output::{Output, note};
+use crate::output::{OutputStream, note};
 use crate::trained_model::TrainedModel;
 
 const EXAMPLES: &str = "\
@@ -114,7 +114,7 @@ fn bundled_model(start: &State, writing: &Writing) -> Result<Option<TrainedModel
 }
 
 fn print(text: &str) -> Result<()> {
-    let mut out = Output::create(None)?;
+    let mut out = OutputStream::create(None)?;
     out.write_all(text.as_bytes())?;
     out.finish()
 }

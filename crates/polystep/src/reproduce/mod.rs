@@ -22,7 +22,7 @@ mod table_plan;
 use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
-use polystep_study::tables::{PaperTable, Recipe, View};
+use polystep_study::tables::{PaperTable, Recipe, TableView};
 
 use crate::args::{ThreadArgs, deadline, positive_minutes};
 use crate::device::Device;
@@ -196,7 +196,7 @@ impl Args {
         Ok(Selection { tables, recipe: self.recipe, seeds: self.seeds })
     }
 
-    fn print(&self, views: &[View]) -> Result<()> {
+    fn print(&self, views: &[TableView]) -> Result<()> {
         if self.json {
             return say!("{}", serde_json::to_string_pretty(views)?);
         }

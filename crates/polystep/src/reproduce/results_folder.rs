@@ -12,7 +12,7 @@ use polystep_study::tables::{Kind, PaperTable, Recipe};
 
 use super::job::Folders;
 use crate::failure::{Result, bad_input};
-use crate::output::{Output, note};
+use crate::output::{OutputStream, note};
 
 /// RunRecords and ledgers of a results folder.
 pub struct ResultsFolder {
@@ -101,7 +101,7 @@ pub fn write_whole(path: &Path, text: &str) -> Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     }
-    let mut out = Output::create(Some(path))?;
+    let mut out = OutputStream::create(Some(path))?;
     out.write_all(text.as_bytes())?;
     out.finish()
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use polystep_study::plots::{self, Figure};
-use polystep_study::tables::{Kind, Need, PaperRow, PaperTable, Recipe, View};
+use polystep_study::tables::{Kind, Need, PaperRow, PaperTable, Recipe, TableView};
 
 use super::job::Job;
 use super::results_folder::{ResultsFolder, write_whole};
@@ -47,16 +47,16 @@ impl Selection<'_> {
     }
 
     /// The tables as people see them.
-    pub fn views(&self, results: &ResultsFolder) -> Result<Vec<View>> {
+    pub fn views(&self, results: &ResultsFolder) -> Result<Vec<TableView>> {
         let view = |(table, rows): &(&PaperTable, Vec<&PaperRow>)| match table.kind() {
             Kind::Sizes => sizes::view(results, table, rows),
-            _ => Ok(View::of(table, rows, self.recipe, self.seeds, &results.records)),
+            _ => Ok(TableView::of(table, rows, self.recipe, self.seeds, &results.records)),
         };
         self.tables.iter().map(view).collect()
     }
 
     /// `--plots`: what was measured, as SVG files in a folder; the probe of arithmetic too, if that is `wanted`.
-    pub fn draw(&self, folder: &Path, views: &[View], results: &ResultsFolder, probe: bool) -> Result<()> {
+    pub fn draw(&self, folder: &Path, views: &[TableView], results: &ResultsFolder, probe: bool) -> Result<()> {
         let tables = self.tables.iter().zip(views).map(|((table, _), view)| (*table, view));
         let mut figures: Vec<Figure> = plots::of_tables(tables, self.seeds, &results.records);
         figures.extend(plots::arithmetic(&results.records).filter(|_| probe));

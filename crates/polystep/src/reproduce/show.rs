@@ -2,9 +2,9 @@
 
 use polystep_study::columns::{Quantity, Unit};
 use polystep_study::grid::Grid;
-use polystep_study::number::{Counts, interval, number};
+use polystep_study::number::{CountFormat, interval, number};
 use polystep_study::side_by_side::Cell;
-use polystep_study::tables::{Kind, PaperRow, PaperTable, Recipe, View};
+use polystep_study::tables::{Kind, PaperRow, PaperTable, Recipe, TableView};
 
 use super::job::{Folders, Job, Remaining};
 use super::pace::{Pace, clock};
@@ -45,9 +45,9 @@ pub fn list(
         };
         let (view, headline, unit) = match table.kind() {
             Kind::Sizes => (sizes::view(results, table, &rows)?, Quantity::EquationSize, Unit::Count),
-            _ => (View::of(table, &rows, recipe, seeds, &results.records), Quantity::FullProof, Unit::Percent),
+            _ => (TableView::of(table, &rows, recipe, seeds, &results.records), Quantity::FullProof, Unit::Percent),
         };
-        let shown = |value: f64| number(value, unit, Counts::Millions);
+        let shown = |value: f64| number(value, unit, CountFormat::Millions);
         let range = |[lo, hi]: [f64; 2]| format!("{} to {}", shown(lo), shown(hi));
         lines.push([
             table.name.to_owned(),
@@ -91,7 +91,7 @@ pub fn dry_run(
 }
 
 /// A table on a terminal: ours above the paper's.
-pub fn print(view: &View) -> Result<()> {
+pub fn print(view: &TableView) -> Result<()> {
     let (common, _) = view.common_keys();
     let recipe = format!("recipe {}", view.recipe);
     let common = common.into_iter().map(|(_, word)| word);
@@ -123,10 +123,10 @@ pub fn print(view: &View) -> Result<()> {
 /// Ours, with its interval in the columns of full proofs, then the paper's, then our validation at the paper's count of examples.
 fn cell_text(cell: &Cell) -> String {
     let mark = if cell.is_lower() { "▼" } else { "" };
-    let mut text = cell.ours_text(Counts::Millions).map_or("—".into(), |ours| format!("{mark}{ours}"));
+    let mut text = cell.ours_text(CountFormat::Millions).map_or("—".into(), |ours| format!("{mark}{ours}"));
     if let Some(range) = cell.interval.filter(|_| cell.column.is_headline()) {
         text += &format!(" ({})", interval(range));
     }
-    text += &format!("\n{}", cell.paper_text(Counts::Millions).unwrap_or_default());
+    text += &format!("\n{}", cell.paper_text(CountFormat::Millions).unwrap_or_default());
     text + &cell.at_paper_examples.map_or(String::new(), |milestone| format!("\n{}", milestone.text()))
 }

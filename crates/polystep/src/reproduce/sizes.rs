@@ -6,7 +6,7 @@ use polystep_core::Space;
 use polystep_core::collision::estimate;
 use polystep_study::ledger::Ledger;
 use polystep_study::side_by_side::Cell;
-use polystep_study::tables::{Kind, PaperRow, PaperTable, Recipe, View, ViewRow};
+use polystep_study::tables::{Kind, PaperRow, PaperTable, Recipe, TableView, ViewRow};
 
 use super::results_folder::ResultsFolder;
 use super::selection::Selection;
@@ -99,7 +99,7 @@ fn make(
 }
 
 /// The table as people see it.
-pub fn view(results: &ResultsFolder, table: &PaperTable, rows: &[&PaperRow]) -> Result<View> {
+pub fn view(results: &ResultsFolder, table: &PaperTable, rows: &[&PaperRow]) -> Result<TableView> {
     let ledger = results.ledger(table, Recipe::Fast)?;
     let row = |row: &&PaperRow| {
         let line = ledger.as_ref().and_then(|l| Some((l, line(l, row)?)));
@@ -114,5 +114,5 @@ pub fn view(results: &ResultsFolder, table: &PaperTable, rows: &[&PaperRow]) -> 
                 .collect(),
         }
     };
-    Ok(View::new(table, Recipe::Fast, rows.iter().map(row).collect()))
+    Ok(TableView::new(table, Recipe::Fast, rows.iter().map(row).collect()))
 }
