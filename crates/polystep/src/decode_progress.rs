@@ -1,7 +1,7 @@
 //! How far decoding is. It takes minutes on a CPU, so it must not be silent, and it must stop when a signal arrives.
 
 use polystep_engine::EngineError;
-use polystep_learn::decode::{Capacity, OpenHypothesis, Stepper, TopTokens};
+use polystep_learn::decode::{Branch, Capacity, Stepper, TopTokens};
 
 use crate::interrupt;
 use crate::progress::WorkProgress;
@@ -36,13 +36,7 @@ impl Stepper for ReportingStepper<'_> {
         self.stepper.begin(sources)
     }
 
-    fn step(
-        &mut self,
-        position: usize,
-        open: &[OpenHypothesis],
-        k: usize,
-        out: &mut TopTokens,
-    ) -> Result<(), EngineError> {
+    fn step(&mut self, position: usize, open: &[Branch], k: usize, out: &mut TopTokens) -> Result<(), EngineError> {
         if interrupt::check().is_err() {
             return Err(EngineError::Device { what: "decoding".into(), message: "interrupted".into() });
         }

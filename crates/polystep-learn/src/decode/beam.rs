@@ -10,7 +10,7 @@
 //! candidates are taken in order. A candidate that ends in `</s>` is finished; for `lp1` it counts only while the next live beams
 //! are not full. The other candidates become the next live beams.
 
-use super::{Hypothesis, OpenHypothesis, Stepper, TopTokens};
+use super::{Branch, Hypothesis, Stepper, TopTokens};
 use polystep_core::token::{BOS, EOS};
 use polystep_engine::EngineError;
 
@@ -107,11 +107,11 @@ pub(super) fn groups(sources: &[&[u8]], stepper: &dyn Stepper, per_source: usize
 }
 
 /// Numbers the live beams of all searches; each remembers its number.
-fn next_hypotheses(searches: &mut [Search]) -> Vec<OpenHypothesis> {
+fn next_hypotheses(searches: &mut [Search]) -> Vec<Branch> {
     let mut open = Vec::new();
     for (source, search) in searches.iter_mut().enumerate() {
         for live in &mut search.live {
-            open.push(OpenHypothesis {
+            open.push(Branch {
                 source: source as u32,
                 parent: live.number,
                 token: live.tokens.last().copied().unwrap_or(BOS),

@@ -1,6 +1,6 @@
 //! A trained model as a [`Stepper`], on any device: two programs that share the encoder's keys and values.
 
-use super::{Capacity, OpenHypothesis, Stepper, TopTokens};
+use super::{Branch, Capacity, Stepper, TopTokens};
 use crate::model::{DecodingPrograms, ModelConfig, ParamLayout, decoding_programs};
 use polystep_core::token::EOS;
 use polystep_engine::{Batch, EngineError, Executor, Limits, Program, Scalars};
@@ -67,13 +67,7 @@ impl Stepper for EngineStepper<'_> {
         self.run(ENCODE)
     }
 
-    fn step(
-        &mut self,
-        position: usize,
-        open: &[OpenHypothesis],
-        k: usize,
-        out: &mut TopTokens,
-    ) -> Result<(), EngineError> {
+    fn step(&mut self, position: usize, open: &[Branch], k: usize, out: &mut TopTokens) -> Result<(), EngineError> {
         if k > K {
             return Err(EngineError::Limit { what: "best tokens per hypothesis", got: k, limit: K });
         }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::beam::groups;
-use super::{Hypothesis, OpenHypothesis, Stepper, TopTokens};
+use super::{Branch, Hypothesis, Stepper, TopTokens};
 use polystep_core::token::{BOS, EOS};
 use polystep_engine::EngineError;
 
@@ -14,8 +14,8 @@ pub fn greedy(stepper: &mut dyn Stepper, sources: &[&[u8]]) -> Result<Vec<Hypoth
     for group in groups(sources, stepper, 1) {
         let batch: Vec<&[u8]> = group.iter().map(|&i| sources[i]).collect();
         stepper.begin(&batch)?;
-        let mut open: Vec<OpenHypothesis> =
-            (0..group.len() as u32).map(|source| OpenHypothesis { source, parent: source, token: BOS }).collect();
+        let mut open: Vec<Branch> =
+            (0..group.len() as u32).map(|source| Branch { source, parent: source, token: BOS }).collect();
         let mut top = TopTokens::default();
         for position in 0..stepper.max_tokens() {
             stepper.step(position, &open, 1, &mut top)?;
@@ -28,7 +28,7 @@ pub fn greedy(stepper: &mut dyn Stepper, sources: &[&[u8]]) -> Result<Vec<Hypoth
                     answer.finished = true;
                 } else {
                     answer.tokens.push(token);
-                    next.push(OpenHypothesis { source: hypothesis.source, parent: i as u32, token });
+                    next.push(Branch { source: hypothesis.source, parent: i as u32, token });
                 }
             }
             open = next;

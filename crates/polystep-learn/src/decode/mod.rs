@@ -18,9 +18,9 @@ pub use recursive::{RecursiveProof, Start, recursive_proofs};
 
 use polystep_engine::EngineError;
 
-/// One hypothesis to be extended.
+/// An open hypothesis: it is extended by one token in each step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OpenHypothesis {
+pub struct Branch {
     /// Which source it answers.
     pub source: u32,
     /// Index of the one it continues among those of the step before (ignored in the first step).
@@ -70,13 +70,7 @@ pub trait Stepper {
 
     /// Extends every hypothesis by its token, which stands at `position` of the decoder's input (0 is `<s>`), and returns the `k`
     /// best tokens after it.
-    fn step(
-        &mut self,
-        position: usize,
-        open: &[OpenHypothesis],
-        k: usize,
-        out: &mut TopTokens,
-    ) -> Result<(), EngineError>;
+    fn step(&mut self, position: usize, open: &[Branch], k: usize, out: &mut TopTokens) -> Result<(), EngineError>;
 }
 
 /// One finished output.
@@ -141,13 +135,7 @@ pub(crate) mod toy {
             Ok(())
         }
 
-        fn step(
-            &mut self,
-            position: usize,
-            open: &[OpenHypothesis],
-            k: usize,
-            out: &mut TopTokens,
-        ) -> Result<(), EngineError> {
+        fn step(&mut self, position: usize, open: &[Branch], k: usize, out: &mut TopTokens) -> Result<(), EngineError> {
             (out.k, out.tokens, out.logprobs) = (k.min(self.symbols + 1), Vec::new(), Vec::new());
             for hypothesis in open {
                 for (token, logprob) in

@@ -93,7 +93,7 @@ fn read(output: Vec<u8>, finished: bool, task: &Task) -> Reading {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decode::{Capacity, OpenHypothesis, TopTokens};
+    use crate::decode::{Branch, Capacity, TopTokens};
     use polystep_core::token::{EOS, encode};
     use polystep_core::{Notation, Space, Writing};
     use std::collections::HashMap;
@@ -118,14 +118,8 @@ mod tests {
             Ok(())
         }
 
-        fn step(
-            &mut self,
-            position: usize,
-            open: &[OpenHypothesis],
-            _: usize,
-            out: &mut TopTokens,
-        ) -> Result<(), EngineError> {
-            let token = |h: &OpenHypothesis| self.now[h.source as usize].get(position).copied().unwrap_or(EOS);
+        fn step(&mut self, position: usize, open: &[Branch], _: usize, out: &mut TopTokens) -> Result<(), EngineError> {
+            let token = |h: &Branch| self.now[h.source as usize].get(position).copied().unwrap_or(EOS);
             *out = TopTokens { k: 1, tokens: open.iter().map(token).collect(), logprobs: vec![-0.1; open.len()] };
             Ok(())
         }

@@ -163,12 +163,17 @@ impl Checkpoints {
 #[cfg(test)]
 mod tests {
     use polystep_engine::Limits;
-
     use polystep_record::BestValidation;
 
     use super::super::Window;
     use super::*;
     use crate::feed::{Counts, Position};
+
+    fn empty() -> (tempfile::TempDir, Checkpoints) {
+        let folder = tempfile::tempdir().unwrap();
+        let all = Checkpoints::open(folder.path()).unwrap();
+        (folder, all)
+    }
 
     fn checkpoint(step: u64) -> Checkpoint {
         let state = RunState {
@@ -190,8 +195,7 @@ mod tests {
 
     #[test]
     fn a_checkpoint_comes_back_bit_for_bit() {
-        let folder = tempfile::tempdir().unwrap();
-        let all = Checkpoints::open(folder.path()).unwrap();
+        let (_folder, all) = empty();
         assert!(all.newest(100).unwrap().is_none());
         checkpoint(5).save(&all.path(5)).unwrap();
         checkpoint(7).save(&all.path(7)).unwrap();
@@ -201,8 +205,7 @@ mod tests {
     /// Whatever single bit flips, and wherever the file ends, loading says so and names the checkpoint before it.
     #[test]
     fn damage_is_always_noticed() {
-        let folder = tempfile::tempdir().unwrap();
-        let all = Checkpoints::open(folder.path()).unwrap();
+        let (_folder, all) = empty();
         checkpoint(5).save(&all.path(5)).unwrap();
         checkpoint(7).save(&all.path(7)).unwrap();
         let whole = std::fs::read(all.path(7)).unwrap();
@@ -221,8 +224,7 @@ mod tests {
 
     #[test]
     fn exchanged_tensors_are_noticed() {
-        let folder = tempfile::tempdir().unwrap();
-        let all = Checkpoints::open(folder.path()).unwrap();
+        let (_folder, all) = empty();
         checkpoint(5).save(&all.path(5)).unwrap();
         let mut bytes = std::fs::read(all.path(5)).unwrap();
         let header = 8 + u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
@@ -263,8 +265,7 @@ mod tests {
 
     #[test]
     fn another_model_is_refused() {
-        let folder = tempfile::tempdir().unwrap();
-        let all = Checkpoints::open(folder.path()).unwrap();
+        let (_folder, all) = empty();
         checkpoint(5).save(&all.path(5)).unwrap();
         let error = all.newest(101).unwrap_err().to_string();
         assert!(error.ends_with("belongs to another run: its model has 100 numbers where this one has 101"), "{error}");
@@ -272,8 +273,7 @@ mod tests {
 
     #[test]
     fn the_last_two_and_their_bests_stay() {
-        let folder = tempfile::tempdir().unwrap();
-        let all = Checkpoints::open(folder.path()).unwrap();
+        let (_folder, all) = empty();
         for step in [10, 20, 30, 40] {
             checkpoint(step).save(&all.path(step)).unwrap();
         }
@@ -287,8 +287,7 @@ mod tests {
 
     #[test]
     fn weights_of_a_future_that_is_undone_are_removed() {
-        let folder = tempfile::tempdir().unwrap();
-        let all = Checkpoints::open(folder.path()).unwrap();
+        let (_folder, all) = empty();
         checkpoint(20).save(&all.path(20)).unwrap();
         for best in [15, 25] {
             std::fs::write(all.best_path(best), b"").unwrap();

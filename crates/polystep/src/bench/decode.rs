@@ -11,9 +11,7 @@ use clap::Args as ClapArgs;
 use polystep_core::token::{DIGIT, EOS};
 use polystep_engine::EngineError;
 use polystep_learn::config::RunConfig;
-use polystep_learn::decode::{
-    BeamOptions, Capacity, EngineStepper, OpenHypothesis, Stepper, TopTokens, beam_search, greedy,
-};
+use polystep_learn::decode::{BeamOptions, Branch, Capacity, EngineStepper, Stepper, TopTokens, beam_search, greedy};
 use polystep_learn::model::{ModelConfig, ParamLayout, initial_params};
 use serde::Serialize;
 
@@ -119,7 +117,7 @@ impl Stepper for Forced<'_> {
     fn step(
         &mut self,
         position: usize,
-        open: &[OpenHypothesis],
+        open: &[Branch],
         k: usize,
         out: &mut TopTokens,
     ) -> std::result::Result<(), EngineError> {
