@@ -1,4 +1,35 @@
 //! What polystep keeps on disk, typed once: training writes these types, and the study and the command line read them.
+//!
+//! A run lies in a folder. [`RunFolder`] knows the names of its files, and reads them:
+//!
+//! ```
+//! use polystep_record::{Beam, Decoding, JsonLines, Prediction, RunFolder, TestSet, write_json_lines};
+//!
+//! let place = tempfile::tempdir()?;
+//! let set = RunFolder::new(place.path()).set(&TestSet::new("small_coeff", 1));
+//! std::fs::create_dir_all(set.path())?;
+//!
+//! let line = r#"{"proof":"small_coeff:1:test:2021:0","step":0,"kind":"sumstep","input":"(x1)+(2*x1)","target":"3*x1","beams":[]}"#;
+//! let mut prediction: Prediction = serde_json::from_str(line)?;
+//! prediction.beams.push(Beam::finished("3*x1".to_owned(), -0.1));
+//! write_json_lines(&set.answers(Decoding::Greedy), [&prediction])?;
+//!
+//! let read: Vec<Prediction> = JsonLines::open(&set.answers(Decoding::Greedy))?.collect::<Result<_, _>>()?;
+//! assert_eq!(read, [prediction]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The modules:
+//!
+//! - `error`: why a file gave no record, or took none.
+//! - [`whole`]: the one atomic writer. A file or folder is whole or not there. `lock`: a folder that belongs to one process.
+//! - [`jsonl`]: files with one JSON object per line.
+//! - `proof`, `prediction`, `recursion`: proofs, a model's answers to their steps, and proofs that a model wrote alone.
+//!   [`audit`]: is a proof record right? `verdict`: what an evaluation found out about each prediction.
+//! - [`folder`]: the folder of a run and the names of all its files. [`log`]: its learning curves.
+//! - [`proportion`]: so many of so many, with the interval. `training`: what training measures. [`metrics`]: `metrics.json`.
+//! - `recipe`, `test_set`, `keys`: how a model was trained, where it is tested, and on what it was trained in the paper's words.
+//!   [`paper`]: the paper's tables.
 
 pub mod audit;
 mod error;

@@ -68,11 +68,6 @@ fn wrong_figure(value: &Value, key: String) -> Option<String> {
 }
 
 impl Metrics {
-    /// What training's own test says; nothing if the run was not tested when its training ended.
-    pub fn trained(&self) -> Option<Scores> {
-        Scores::deserialize(self.other.get("test")?).ok()
-    }
-
     /// Training's numbers are kept as they are, so their figures are not checked by reading them.
     fn check_training(&self) -> Result<(), String> {
         self.other.iter().find_map(|(key, value)| wrong_figure(value, key.clone())).map_or(Ok(()), Err)
@@ -363,14 +358,14 @@ mod tests {
         let forged = r#"{"evaluations":[{"config":"a","vars":1,"recursive":{"recursive_exact":
             {"percent":99.99,"lo":0.0,"hi":65.8,"count":0,"of":2},"recursive_end":null,"stops":[]}}]}"#;
         let error = read(forged).unwrap_err();
-        assert!(error.contains("metrics.json cannot be understood: evaluations.0.recursive.recursive_exact: percent is 99.99, but 0 of 2 gives 0.000000"), "{error}");
+        assert!(error.contains("metrics.json cannot be understood: evaluations.0.recursive.recursive_exact: percent is 99.99 %, but 0 of 2 gives 0.000000 %"), "{error}");
         let test = |share: f64| {
             let half = r#"{"right":1,"total":2,"share":0.5,"lo":0.09453120573423074,"hi":0.9054687942657693}"#;
             let full = half.replace("0.5", &share.to_string());
             format!(r#"{{"test":{{"full_proof":{full},"stepwise":{half},"by_kind":{{}},"loss":1.0,"too_long":0}}}}"#)
         };
         let metrics = read(&test(0.5)).unwrap().unwrap();
-        assert_eq!(metrics.trained().unwrap().full_proof, Proportion::counted(1, 2));
-        assert!(read(&test(0.75)).unwrap_err().contains("test.full_proof: share is 0.75, but 1 of 2"));
+        assert_eq!(metrics.test().unwrap().full_proof, Proportion::counted(1, 2));
+        assert!(read(&test(0.75)).unwrap_err().contains("test.full_proof: share is 75 %, but 1 of 2"));
     }
 }

@@ -53,7 +53,7 @@ impl Proportion {
     }
 }
 
-/// What a file says; it is believed only if it follows from its counts.
+/// What a file of an evaluation says.
 #[derive(Deserialize)]
 struct Stored {
     percent: f64,
@@ -67,31 +67,36 @@ impl TryFrom<Stored> for Proportion {
     type Error = String;
 
     fn try_from(Stored { percent, lo, hi, count, of }: Stored) -> Result<Proportion, String> {
-        let counts = Proportion::counted(count, of);
-        check(&[("percent", percent, counts.percent), ("lo", lo, counts.lo), ("hi", hi, counts.hi)], count, of)?;
-        Ok(Proportion { percent, lo, hi, count, of })
+        let counted = Proportion::counted(count, of);
+        counted.check([("percent", percent), ("lo", lo), ("hi", hi)])?;
+        Ok(Proportion { percent, lo, hi, ..counted })
     }
 }
 
-/// Compares figures with what their counts give. Files have at least six decimals.
-fn check(figures: &[(&str, f64, f64)], count: u64, of: u64) -> Result<(), String> {
-    if count > of {
-        return Err(format!("{count} of {of} is no proportion"));
-    }
-    match figures.iter().find(|(_, said, counted)| said.is_nan() || (said - counted).abs() > 1e-6) {
-        Some((name, said, counted)) => Err(format!("{name} is {said}, but {count} of {of} gives {counted:.6}")),
-        None => Ok(()),
+impl Proportion {
+    /// Figures in percent are believed only if they follow from the counts. Files have at least six decimals.
+    fn check(&self, figures: [(&str, f64); 3]) -> Result<(), String> {
+        let Proportion { percent, lo, hi, count, of } = *self;
+        if count > of {
+            return Err(format!("{count} of {of} is no proportion"));
+        }
+        let wrong = |((_, said), counted): &((&str, f64), f64)| said.is_nan() || (said - counted).abs() > 1e-6;
+        match figures.into_iter().zip([percent, lo, hi]).find(wrong) {
+            Some(((name, said), counted)) => {
+                Err(format!("{name} is {said} %, but {count} of {of} gives {counted:.6} %"))
+            }
+            None => Ok(()),
+        }
     }
 }
 
 /// A [`Proportion`] as training writes it: `{"right", "total", "share", "lo", "hi"}`, in fractions of full precision.
 pub mod fraction {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-    use super::{Proportion, check, wilson};
+    use super::{Proportion, wilson};
 
     #[derive(Serialize, Deserialize)]
-    #[serde(try_from = "Stored")]
     struct Fraction {
         right: u64,
         total: u64,
@@ -100,26 +105,12 @@ pub mod fraction {
         hi: f64,
     }
 
-    #[derive(Deserialize)]
-    struct Stored {
-        right: u64,
-        total: u64,
-        share: f64,
-        lo: f64,
-        hi: f64,
-    }
-
-    impl TryFrom<Stored> for Fraction {
-        type Error = String;
-
-        fn try_from(Stored { right, total, share, lo, hi }: Stored) -> Result<Fraction, String> {
-            let of_counts = Fraction::from(&Proportion::counted(right, total));
-            check(
-                &[("share", share, of_counts.share), ("lo", lo, of_counts.lo), ("hi", hi, of_counts.hi)],
-                right,
-                total,
-            )?;
-            Ok(of_counts)
+    impl Fraction {
+        fn proportion<E: de::Error>(self) -> Result<Proportion, E> {
+            let counted = Proportion::counted(self.right, self.total);
+            let figures = [("share", self.share), ("lo", self.lo), ("hi", self.hi)];
+            counted.check(figures.map(|(name, figure)| (name, 100.0 * figure))).map_err(E::custom)?;
+            Ok(counted)
         }
     }
 
@@ -137,7 +128,7 @@ pub mod fraction {
 
     /// Reads fractions.
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Proportion, D::Error> {
-        Fraction::deserialize(deserializer).map(|f| Proportion::counted(f.right, f.total))
+        Fraction::deserialize(deserializer)?.proportion()
     }
 
     /// The same for the values of a map.
@@ -156,7 +147,7 @@ pub mod fraction {
         /// Reads fractions.
         pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<BTreeMap<String, Proportion>, D::Error> {
             let all = BTreeMap::<String, Fraction>::deserialize(d)?;
-            Ok(all.into_iter().map(|(name, f)| (name, Proportion::counted(f.right, f.total))).collect())
+            all.into_iter().map(|(name, f)| Ok((name, f.proportion()?))).collect()
         }
     }
 }
@@ -224,7 +215,7 @@ mod tests {
         let right = serde_json::to_string(&Proportion::new(1, 3).unwrap()).unwrap();
         assert_eq!(serde_json::to_string(&read(&right).unwrap()).unwrap(), right);
         let forged = read(r#"{"percent":99.99,"lo":0.0,"hi":65.8,"count":0,"of":2}"#).unwrap_err();
-        assert!(forged.starts_with("percent is 99.99, but 0 of 2 gives 0.000000"), "{forged}");
+        assert!(forged.starts_with("percent is 99.99 %, but 0 of 2 gives 0.000000 %"), "{forged}");
         assert!(read(&right.replace("\"of\":3", "\"of\":0")).is_err());
     }
 }

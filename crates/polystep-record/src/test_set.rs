@@ -36,15 +36,15 @@ impl fmt::Display for TestSet {
 
 /// A text that names no test set.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
-#[error("`{0}`: write a configuration and a number of variables, as in large_coeff:1")]
-pub struct NoTestSet(String);
+#[error("write a configuration and a number of variables, as in large_coeff:1")]
+pub struct NoTestSet;
 
 impl FromStr for TestSet {
     type Err = NoTestSet;
 
     fn from_str(text: &str) -> Result<TestSet, NoTestSet> {
         let parsed = text.rsplit_once(':').and_then(|(config, vars)| Some(TestSet::new(config, vars.parse().ok()?)));
-        parsed.ok_or_else(|| NoTestSet(text.to_owned()))
+        parsed.ok_or(NoTestSet)
     }
 }
 

@@ -14,7 +14,7 @@ use crate::columns::{COLUMNS, Column};
 use crate::error::StudyError;
 use crate::metrics::{Metrics, solved};
 use crate::paired::Paired;
-use crate::score::Outcome;
+use crate::score::ScoredStep;
 use crate::side_by_side::{Cell, cells};
 use polystep_record::Prediction;
 
@@ -72,11 +72,11 @@ struct TestedProof {
 
 impl Solved {
     /// From predictions, read so, and their outcomes.
-    pub fn of(graded: &[(Prediction, Outcome)], writing: &Writing) -> Result<Solved, StudyError> {
-        let outcomes: Vec<Outcome> = graded.iter().map(|(_, o)| o.clone()).collect();
+    pub fn of(graded: &[(Prediction, ScoredStep)], writing: &Writing) -> Result<Solved, StudyError> {
+        let outcomes: Vec<ScoredStep> = graded.iter().map(|(_, o)| o.clone()).collect();
         let right = solved(&outcomes)?;
         let first = graded.iter().filter(|(p, _)| p.step == 0);
-        let entry = |(p, _): &(Prediction, Outcome)| {
+        let entry = |(p, _): &(Prediction, ScoredStep)| {
             let right = right.get(p.proof.as_str()).copied().unwrap_or(false);
             // Every state of a proof has its value, and an exercise's target too.
             (p.proof.clone(), TestedProof { right, start: p.input.clone(), value: writing.fingerprint(&p.target) })

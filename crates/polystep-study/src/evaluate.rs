@@ -6,19 +6,19 @@ use polystep_record::{Decoding, JsonLines, RecordError, RecursiveRecord, SetFold
 use crate::error::StudyError;
 use crate::metrics::{self, Evaluation};
 use crate::recursive;
-use crate::score::{Outcome, judge, score_judged};
+use crate::score::{ScoredStep, judge, score_judged};
 
 /// What there is on one test set; what is left out is not measured.
 #[derive(Default)]
 pub struct Inputs {
     /// Greedy, teacher-forced: every step of every proof.
-    pub greedy: Option<Vec<Outcome>>,
+    pub greedy: Option<Vec<ScoredStep>>,
     /// Beam search, headline order.
-    pub beam: Option<Vec<Outcome>>,
+    pub beam: Option<Vec<ScoredStep>>,
     /// Beam search, the classic order.
-    pub beam_lp1: Option<Vec<Outcome>>,
+    pub beam_lp1: Option<Vec<ScoredStep>>,
     /// Beam search on validation, for the best threshold.
-    pub valid: Option<Vec<Outcome>>,
+    pub valid: Option<Vec<ScoredStep>>,
     /// Recursive proofs.
     pub recursive: Option<Vec<RecursiveRecord>>,
 }

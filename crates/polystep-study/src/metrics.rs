@@ -7,7 +7,7 @@ use polystep_record::Proportion;
 
 use crate::calibration::{Answer, THRESHOLD, calibrate, sure_at};
 use crate::error::StudyError;
-use crate::score::Outcome;
+use crate::score::ScoredStep;
 use crate::slices::slices;
 use crate::wrong_steps;
 
@@ -17,7 +17,7 @@ pub use polystep_record::metrics::{BeamScores, Evaluation, Greedy, Metrics, Prov
 pub const ANY: usize = 5;
 
 /// Scores greedy outcomes; nothing if there are none.
-pub fn greedy(outcomes: &[Outcome]) -> Result<Option<Greedy>, StudyError> {
+pub fn greedy(outcomes: &[ScoredStep]) -> Result<Option<Greedy>, StudyError> {
     let proofs = proofs(outcomes)?;
     let full = proofs
         .values()
@@ -49,10 +49,10 @@ pub fn greedy(outcomes: &[Outcome]) -> Result<Option<Greedy>, StudyError> {
 }
 
 /// Scores beam outcomes; the best threshold is chosen on `valid`, the outcomes of beam search on validation steps.
-pub fn beam(outcomes: &[Outcome], valid: Option<&[Outcome]>) -> Option<BeamScores> {
-    let answers = |outcomes: &[Outcome], right: fn(&Outcome) -> bool| -> Option<Vec<Answer>> {
+pub fn beam(outcomes: &[ScoredStep], valid: Option<&[ScoredStep]>) -> Option<BeamScores> {
+    let answers = |outcomes: &[ScoredStep], right: fn(&ScoredStep) -> bool| -> Option<Vec<Answer>> {
         let answer =
-            |o: &Outcome| o.confidence.map(|c| Answer { right: right(o), margin: c.margin, logprob: c.logprob });
+            |o: &ScoredStep| o.confidence.map(|c| Answer { right: right(o), margin: c.margin, logprob: c.logprob });
         outcomes.iter().map(answer).collect()
     };
     let valid = valid.and_then(|valid| answers(valid, |o| o.verdict.exact()));
@@ -69,14 +69,14 @@ pub fn beam(outcomes: &[Outcome], valid: Option<&[Outcome]>) -> Option<BeamScore
 }
 
 /// Which proofs are solved: every step exact.
-pub fn solved(outcomes: &[Outcome]) -> Result<BTreeMap<&str, bool>, StudyError> {
+pub fn solved(outcomes: &[ScoredStep]) -> Result<BTreeMap<&str, bool>, StudyError> {
     let proofs = proofs(outcomes)?;
     Ok(proofs.into_iter().map(|(proof, steps)| (proof, steps.values().all(|o| o.verdict.exact()))).collect())
 }
 
 /// Outcomes by proof and step. A step may stand anywhere in the file, but once, and none may be missing.
-fn proofs(outcomes: &[Outcome]) -> Result<BTreeMap<&str, BTreeMap<usize, &Outcome>>, StudyError> {
-    let mut proofs: BTreeMap<&str, BTreeMap<usize, &Outcome>> = BTreeMap::new();
+fn proofs(outcomes: &[ScoredStep]) -> Result<BTreeMap<&str, BTreeMap<usize, &ScoredStep>>, StudyError> {
+    let mut proofs: BTreeMap<&str, BTreeMap<usize, &ScoredStep>> = BTreeMap::new();
     for outcome in outcomes {
         if proofs.entry(&outcome.proof).or_default().insert(outcome.step, outcome).is_some() {
             return Err(StudyError::Twice { proof: outcome.proof.clone(), step: outcome.step });

@@ -22,7 +22,7 @@ pub struct Confidence {
 
 /// A scored prediction.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Outcome {
+pub struct ScoredStep {
     /// The id of the proof.
     pub proof: String,
     /// Which step of it.
@@ -64,14 +64,14 @@ pub fn judge(prediction: &Prediction, writing: &Writing) -> StepVerdict {
 }
 
 /// Scores one prediction.
-pub fn score(prediction: &Prediction, writing: &Writing) -> Outcome {
+pub fn score(prediction: &Prediction, writing: &Writing) -> ScoredStep {
     score_judged(prediction, &judge(prediction, writing), writing)
 }
 
 /// Scores one prediction whose answers were judged before.
-pub fn score_judged(prediction: &Prediction, judged: &StepVerdict, writing: &Writing) -> Outcome {
+pub fn score_judged(prediction: &Prediction, judged: &StepVerdict, writing: &Writing) -> ScoredStep {
     let Prediction { proof, step, kind, input, target, beams } = prediction;
-    Outcome {
+    ScoredStep {
         proof: proof.clone(),
         step: *step,
         kind: *kind,
@@ -92,9 +92,9 @@ pub fn grade(
     folder: &SetFolder,
     decoding: Decoding,
     writing: &Writing,
-) -> Result<Option<Vec<(Prediction, Outcome)>>, RecordError> {
+) -> Result<Option<Vec<(Prediction, ScoredStep)>>, RecordError> {
     let Some(Judgeable { predictions, verdicts }) = folder.read(decoding, writing)? else { return Ok(None) };
-    let outcomes: Vec<Outcome> = match verdicts {
+    let outcomes: Vec<ScoredStep> = match verdicts {
         Some(verdicts) => predictions.iter().zip(&verdicts).map(|(p, v)| score_judged(p, v, writing)).collect(),
         None => predictions.iter().map(|prediction| score(prediction, writing)).collect(),
     };
@@ -129,7 +129,7 @@ mod tests {
         }
     }
 
-    fn plain(prediction: &Prediction) -> Outcome {
+    fn plain(prediction: &Prediction) -> ScoredStep {
         score(prediction, &Writing::default())
     }
 

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use fixture::Fake;
 use polystep_core::Setting;
-use polystep_record::Proportion;
+use polystep_record::{Decoding, Proportion};
 use polystep_study::report;
 use polystep_study::{Metrics, StoredRun};
 use serde_json::Value;
@@ -335,4 +335,22 @@ fn names_are_never_markup_in_the_tables() {
     assert!(!markdown.contains("<script") && !markdown.contains("<img"), "{markdown}");
     assert!(markdown.contains("| &lt;script>alert(1)\\|\\[x\\](y) |"), "{markdown}");
     assert!(markdown.contains("Curriculum of &lt;script>") && markdown.contains("| &lt;img src=x> |"), "{markdown}");
+}
+
+/// Stored verdicts are believed, so that nothing is judged twice; but only those of these very predictions.
+#[test]
+fn the_page_reads_the_verdicts_that_an_evaluation_stored() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = Fake::default().write(&folder.path().join("run"));
+    let set = run.folder.set(&run.keys.home());
+    let without_errors = |page: &str| page.contains("None: every step in");
+    assert!(!without_errors(&page_of(run.folder.path())));
+    let path = set.verdicts(Decoding::Greedy);
+    let verdicts = fs::read_to_string(&path).unwrap();
+    let forged = verdicts.replace("same_value", "exact").replace("wrong_value", "exact").replace("malformed", "exact");
+    fs::write(&path, &forged).unwrap();
+    assert!(without_errors(&page_of(run.folder.path())), "the verdicts are not read");
+    let predictions = fs::read_to_string(set.answers(Decoding::Greedy)).unwrap();
+    fs::write(set.answers(Decoding::Greedy), predictions + "\n").unwrap();
+    assert!(!without_errors(&page_of(run.folder.path())), "the verdicts of other predictions are believed");
 }

@@ -5,11 +5,12 @@ use std::sync::{Mutex, PoisonError};
 use clap::Args as ClapArgs;
 use polystep_core::Space;
 use polystep_core::collision::{SpaceSize, estimate};
+use polystep_record::TestSet;
+use polystep_record::paper::size_estimate;
 use serde::Serialize;
 
 use crate::args::{SpaceArgs, ThreadArgs, spaces};
 use crate::failure::Result;
-use crate::paper::{SizeEstimate, size_estimate};
 use crate::progress::WorkProgress;
 use crate::say;
 use crate::table::table;
@@ -66,7 +67,7 @@ struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    fn new(space: &'a Space, vars: usize, seed: u64, size: SpaceSize, paper: Option<SizeEstimate>) -> Line<'a> {
+    fn new(space: &'a Space, vars: usize, seed: u64, size: SpaceSize, paper: Option<[f64; 2]>) -> Line<'a> {
         let SpaceSize { draws, equations, endpoints } = size;
         Line {
             config: &space.key,
@@ -76,8 +77,8 @@ impl<'a> Line<'a> {
             seed,
             equations: equations.estimate(),
             endpoints: endpoints.estimate(),
-            paper_equations: paper.map(|p| p.equations),
-            paper_endpoints: paper.map(|p| p.endpoints),
+            paper_equations: paper.map(|[equations, _]| equations),
+            paper_endpoints: paper.map(|[_, endpoints]| endpoints),
             distinct_equations: [equations.first, equations.second],
             shared_equations: equations.shared,
             distinct_endpoints: [endpoints.first, endpoints.second],
@@ -111,7 +112,7 @@ pub fn run(args: Args) -> Result<()> {
             let step = |n| progress.lock().unwrap_or_else(PoisonError::into_inner).add(n);
             let size = estimate(space, vars, args.seed, args.draws, &step)?;
             drop(progress);
-            let line = Line::new(space, vars, args.seed, size, size_estimate(&space.key, vars));
+            let line = Line::new(space, vars, args.seed, size, size_estimate(&TestSet::new(&space.key, vars as u32)));
             match args.json {
                 true => say!("{}", serde_json::to_string(&line)?)?,
                 false => rows.push(line.row()),

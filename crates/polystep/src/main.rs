@@ -15,7 +15,6 @@ mod failure;
 mod generate;
 mod interrupt;
 mod output;
-mod paper;
 mod printable;
 mod progress;
 mod prove;

@@ -105,7 +105,7 @@ impl OutputFolder {
 }
 
 /// Whether `path` can be a new name: it ends in one, and its folder is there.
-fn check_name(path: &Path) -> Result<()> {
+pub fn check_name(path: &Path) -> Result<()> {
     if path.file_name().is_none() {
         return Err(bad_input(format!("{} is not a file name", path.display())));
     }

@@ -36,6 +36,7 @@ pub fn run(args: Args) -> Result<()> {
         (None, [run]) => RunFolder::new(run).report(),
         (None, _) => RunFolder::new("").report(),
     };
+    output::check_name(&out)?;
     interrupt::listen()?;
     let runs = args.runs.iter().map(|run| StoredRun::open(run)).collect::<std::result::Result<Vec<_>, _>>()?;
     for note in runs.iter().flat_map(|run| &run.notes) {

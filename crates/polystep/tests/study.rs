@@ -109,3 +109,20 @@ fn what_is_missing_is_named() {
     std::fs::remove_file(sandbox.path("run/model.safetensors")).unwrap();
     assert!(refused(&["eval", "run"]).contains("not finished"));
 }
+
+/// A page that cannot be written is no bad input, and half a page is not left behind. A folder that is not there is bad input.
+#[test]
+fn a_full_disk_is_no_bad_input() {
+    let sandbox = Sandbox::new();
+    std::fs::create_dir(sandbox.path("run")).unwrap();
+    sandbox.write("run/config.toml", "[data]\nconfig = \"small_coeff\"\nvars = 1\n");
+    let report = sandbox.command(&["report", "run"]);
+    // A limit on the size of files stands in for the full disk.
+    let script = format!("trap '' XFSZ; ulimit -f 1; exec {} report run", report.get_program().display());
+    let full = std::process::Command::new("sh").args(["-c", &script]).current_dir(sandbox.path("")).output().unwrap();
+    let said = String::from_utf8_lossy(&full.stderr);
+    assert!(full.status.code() == Some(1) && said.contains("cannot write run/report.html: "), "{said}");
+    assert_eq!(sandbox.entries("run"), ["config.toml"]);
+    let nowhere = sandbox.run(&["report", "run", "--out", "no/such/page.html"]);
+    assert_eq!(nowhere.status.code(), Some(2), "{}", String::from_utf8_lossy(&nowhere.stderr));
+}

@@ -15,6 +15,7 @@ pub use tables::{DataTable, Precision, Schedule, Select, TrainTable};
 use std::borrow::Cow;
 
 use polystep_core::{Setting, Space, SpaceError, SpaceTable, Style, Task, Writing, arithmetic};
+use polystep_record::{NoTestSet, TestSet};
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -132,12 +133,9 @@ impl RunConfig {
         let mut tasks = vec![home.clone()];
         for text in &self.data.also {
             let wrong = |why: &str| ConfigError::new(format!("data.also, \"{text}\": {why}"));
-            let (config, vars) = text
-                .rsplit_once(':')
-                .and_then(|(config, vars)| Some((config, vars.parse().ok()?)))
-                .ok_or_else(|| wrong("write a configuration and a number of variables, as in large_coeff:1"))?;
-            let space = named_space(config, home.writing.setting).map_err(|e| wrong(&e.to_string()))?;
-            let task = Task { space, vars, ..home.clone() };
+            let set: TestSet = text.parse().map_err(|e: NoTestSet| wrong(&e.to_string()))?;
+            let space = named_space(&set.config, home.writing.setting).map_err(|e| wrong(&e.to_string()))?;
+            let task = Task { space, vars: set.vars as usize, ..home.clone() };
             task.validate().map_err(|e| wrong(&e.to_string()))?;
             if tasks.contains(&task) {
                 return Err(wrong("is learned already"));

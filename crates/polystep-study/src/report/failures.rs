@@ -8,7 +8,7 @@ use polystep_core::{Notation, StepKind, Writing};
 use serde::Serialize;
 
 use super::diff::{Piece, diff};
-use crate::score::Outcome;
+use crate::score::ScoredStep;
 use polystep_record::Prediction;
 
 /// How many failures a page holds; it should open quickly on a laptop.
@@ -56,13 +56,13 @@ pub fn label(class: &str) -> &'static str {
 }
 
 /// The failures among graded predictions in the order of their file, at most [`SHOWN`], and how many there are.
-pub fn failures(graded: &[(Prediction, Outcome)], writing: &Writing) -> (Vec<Failure>, usize) {
+pub fn failures(graded: &[(Prediction, ScoredStep)], writing: &Writing) -> (Vec<Failure>, usize) {
     let wrong: Vec<_> = graded.iter().filter(|(_, outcome)| !outcome.verdict.exact()).collect();
     let shown = wrong.iter().take(SHOWN).map(|(p, o)| failure(p, o, writing)).collect();
     (shown, wrong.len())
 }
 
-fn failure(prediction: &Prediction, outcome: &Outcome, writing: &Writing) -> Failure {
+fn failure(prediction: &Prediction, outcome: &ScoredStep, writing: &Writing) -> Failure {
     let answer = prediction.answers().next();
     let output = answer.map(|a| a.output.as_str());
     let texts = [&prediction.input, output.unwrap_or_default(), &prediction.target];

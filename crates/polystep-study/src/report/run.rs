@@ -15,7 +15,7 @@ use crate::number::short;
 use crate::plots::curriculum::Curriculum;
 use crate::plots::run as charts;
 use crate::run::StoredRun;
-use crate::score::{Outcome, grade};
+use crate::score::{ScoredStep, grade};
 use crate::side_by_side::{LayeredTable, Number};
 use polystep_record::{Decoding, Prediction, TestSet};
 
@@ -23,7 +23,7 @@ use polystep_record::{Decoding, Prediction, TestSet};
 #[derive(Default)]
 pub struct GradedRun {
     /// The greedy ones if there are any, else those of the beam search.
-    pub predictions: Vec<(Prediction, Outcome)>,
+    pub predictions: Vec<(Prediction, ScoredStep)>,
     /// The file they come from.
     pub file: String,
     /// Why there are none.

@@ -295,20 +295,17 @@ fn test_sets(on: &[String], trained: &TrainedModel) -> Result<Vec<Task>> {
     on.iter()
         .map(|text| {
             let probe = own.writing.setting == Setting::Arithmetic;
-            let parsed = match text.rsplit_once(':') {
-                Some((config, vars)) => vars.parse::<usize>().ok().map(|vars| (config, vars)),
+            let set = match text.parse::<TestSet>() {
                 // Exercises have no variables.
-                None => probe.then_some((text.as_str(), own.vars)),
-            };
-            let (config, vars) = parsed.ok_or_else(|| {
-                bad_input(format!("--on {text}: write a configuration and a number of variables, as in large_coeff:1"))
-            })?;
-            let space = match config {
+                Err(_) if probe && !text.contains(':') => Ok(TestSet::new(text, own.vars as u32)),
+                parsed => parsed.map_err(|why| bad_input(format!("--on {text}: {why}"))),
+            }?;
+            let space = match set.config.as_str() {
                 own_key if own_key == own.space.key => Ok(own.space.clone()),
                 exercises if probe => Space::exercises(exercises),
                 key => Space::of_key(key),
             };
-            let task = Task { space: space.map_err(bad_input)?, vars, ..own.clone() };
+            let task = Task { space: space.map_err(bad_input)?, vars: set.vars as usize, ..own.clone() };
             task.validate().map_err(bad_input)?;
             Ok(task)
         })
