@@ -19,7 +19,11 @@ fn threads_that_cannot_be_started_are_an_error() {
     }
     let script = "ulimit -v 2000000 && exec \"$0\" --exact threads_that_cannot_be_started_are_an_error";
     let mut inside = Command::new("sh");
-    inside.args(["-c", script]).arg(std::env::current_exe().unwrap()).env(INSIDE, "1").env("RAYON_NUM_THREADS", "20000");
+    inside
+        .args(["-c", script])
+        .arg(std::env::current_exe().unwrap())
+        .env(INSIDE, "1")
+        .env("RAYON_NUM_THREADS", "20000");
     let out = inside.output().unwrap();
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stdout));
 }
