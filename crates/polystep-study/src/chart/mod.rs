@@ -122,7 +122,7 @@ pub struct Series {
 }
 
 impl Series {
-    /// A line of at most [`POINTS`] points; `None` without points. A short one has dots.
+    /// A line of at most 240 points; `None` without points. A short one has dots.
     pub fn line(name: &str, points: Vec<(f64, f64)>) -> Option<Series> {
         let points = thin(points);
         let dots = points.len() <= 40;
@@ -135,7 +135,7 @@ impl Series {
     }
 }
 
-/// At most [`POINTS`] points. Neighbours are averaged, so that noise stays visible but not every step of it.
+/// At most 240 points. Neighbours are averaged, so that noise stays visible but not every step of it.
 pub fn thin(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
     let size = points.len().div_ceil(POINTS).max(1);
     let mean = |chunk: &[(f64, f64)]| {

@@ -1,10 +1,11 @@
 //! Several runs on one page: the table, what differs, which proofs each of them solves, and whether that is chance.
 
+use minijinja::context;
+use minijinja::value::{Serde, Value};
 use serde::Serialize;
 
 use super::run::GradedRun;
-use crate::chart::Chart;
-use crate::compare::{ConfigDifference, RunPair, SeedGroup, Spread, differences, seed_groups};
+use crate::compare::{RunPair, SeedGroup, Spread, differences, seed_groups};
 use crate::number::{CountFormat, number};
 use crate::plots::run::together;
 use crate::run::StoredRun;
@@ -12,19 +13,6 @@ use crate::side_by_side::{Layer, LayeredTable, SideBySide, cells_of_run};
 
 /// How many proofs are shown of those that only one run solves.
 const EXAMPLES: usize = 12;
-
-/// The section.
-#[derive(Serialize)]
-pub struct RunComparison {
-    names: Vec<String>,
-    table: Option<LayeredTable>,
-    chart: Option<Chart>,
-    differences: Vec<ConfigDifference>,
-    configs_missing: bool,
-    pairs: Vec<PairSection>,
-    unpaired: Vec<String>,
-    seeds: Vec<SeedSection>,
-}
 
 /// Two runs.
 #[derive(Serialize)]
@@ -39,48 +27,40 @@ struct PairSection {
     pair: RunPair,
 }
 
-/// Runs that differ in their seeds only: their names, and a row per column with mean, deviation and range.
-#[derive(Serialize)]
-struct SeedSection {
-    names: Vec<String>,
-    rows: Vec<[String; 4]>,
-}
-
-impl RunComparison {
-    /// Prepares the section.
-    pub fn of(runs: &[StoredRun], graded: &[GradedRun]) -> RunComparison {
-        let configs: Vec<toml::Table> = runs.iter().filter_map(|r| r.config.clone()).collect();
-        let complete = configs.len() == runs.len();
-        let logs: Vec<_> = runs.iter().map(|r| (r.name.as_str(), r.log.as_slice())).collect();
-        let (mut pairs, mut unpaired) = (Vec::new(), Vec::new());
-        for i in 0..runs.len() {
-            for j in i + 1..runs.len() {
-                let (first, second) = (&runs[i].name, &runs[j].name);
-                let solved = graded[i].solved.as_ref().zip(graded[j].solved.as_ref());
-                match solved.and_then(|(a, b)| RunPair::of(a, b)) {
-                    Some(pair) => pairs.push(pair_section(first, second, pair)),
-                    None => unpaired.push(format!("{first} and {second}")),
-                }
+/// The section about several runs.
+pub fn section(runs: &[StoredRun], graded: &[GradedRun]) -> Value {
+    let configs: Vec<toml::Table> = runs.iter().filter_map(|r| r.config.clone()).collect();
+    let complete = configs.len() == runs.len();
+    let logs: Vec<_> = runs.iter().map(|r| (r.name.as_str(), r.log.as_slice())).collect();
+    let (mut pairs, mut unpaired) = (Vec::new(), Vec::new());
+    for i in 0..runs.len() {
+        for j in i + 1..runs.len() {
+            let (first, second) = (&runs[i].name, &runs[j].name);
+            let solved = graded[i].solved.as_ref().zip(graded[j].solved.as_ref());
+            match solved.and_then(|(a, b)| RunPair::of(a, b)) {
+                Some(pair) => pairs.push(pair_section(first, second, pair)),
+                None => unpaired.push(format!("{first} and {second}")),
             }
         }
-        let measured: Vec<_> = runs.iter().map(|r| (r.config.as_ref(), r.metrics.as_ref())).collect();
-        let group = |g: SeedGroup| SeedSection {
-            names: g.runs.iter().map(|&i| runs[i].name.clone()).collect(),
-            rows: g.columns.iter().map(seed_row).collect(),
-        };
-        RunComparison {
-            names: runs.iter().map(|r| r.name.clone()).collect(),
-            table: table(runs),
-            chart: together(&logs),
-            differences: if complete { differences(&configs) } else { Vec::new() },
-            configs_missing: !complete,
-            pairs,
-            unpaired,
-            seeds: seed_groups(&measured).into_iter().map(group).collect(),
-        }
+    }
+    let measured: Vec<_> = runs.iter().map(|r| (r.config.as_ref(), r.metrics.as_ref())).collect();
+    let group = |g: SeedGroup| {
+        let names: Vec<String> = g.runs.iter().map(|&i| runs[i].name.clone()).collect();
+        context! { names, rows => Serde(g.columns.iter().map(seed_row).collect::<Vec<_>>()) }
+    };
+    context! {
+        names => runs.iter().map(|r| r.name.clone()).collect::<Vec<_>>(),
+        table => Serde(table(runs)),
+        chart => Serde(together(&logs)),
+        differences => Serde(complete.then(|| differences(&configs))),
+        configs_missing => !complete,
+        pairs => Serde(pairs),
+        unpaired,
+        seeds => seed_groups(&measured).into_iter().map(group).collect::<Vec<_>>(),
     }
 }
 
+/// The name of a column, with mean, deviation and range over seeds.
 fn seed_row(spread: &Spread) -> [String; 4] {
     let text = |value| number(value, spread.column.unit, CountFormat::Short);
     let column = format!("{} {}", spread.column.group, spread.column.heading);

@@ -24,9 +24,8 @@ use crate::error::StudyError;
 use crate::matrix::Matrix;
 use crate::run::StoredRun;
 use crate::side_by_side::Layer;
-use compare::RunComparison;
 use polystep_record::write_whole;
-use run::{GradedRun, RunSection};
+use run::GradedRun;
 
 /// Writes the page to `out`. Beside it, with the endings `.md` and `.tex`, are its tables, and with the ending `.csv` the matrix
 /// trained × tested, if there is one. Returns the files, the page first.
@@ -59,15 +58,14 @@ pub fn html(runs: &[StoredRun]) -> Result<String, StudyError> {
         runs => format!("{} runs", runs.len()),
     };
     let matrix = matrix(runs).map(|m| m.table(&m.measures()).layered(&[Layer::OursMarked, Layer::Paper], ""));
-    let comparison = (runs.len() > 1).then(|| RunComparison::of(runs, &graded));
-    let sections = runs.iter().zip(&graded).enumerate().map(|(i, (run, graded))| RunSection::of(i, run, graded));
-    let sections: Vec<RunSection> = sections.collect();
+    let comparison = (runs.len() > 1).then(|| compare::section(runs, &graded));
+    let sections = runs.iter().zip(&graded).enumerate().map(|(i, (run, graded))| run::section(i, run, graded));
     let mut environment = Environment::new();
     for (name, text) in templates!["report.html", "macros.html", "run.html", "compare.html", "matrix.html"] {
         environment.add_template(name, text)?;
     }
     Ok(environment.get_template("report.html")?.render(context! {
-        page => context! { title, comparison => Serde(comparison), matrix => Serde(matrix), runs => Serde(sections) },
+        page => context! { title, comparison, matrix => Serde(matrix), runs => sections.collect::<Vec<_>>() },
         style => format!("{PALETTE}{}{STYLE}", include_str!("templates/style.css")),
         script => include_str!("templates/script.js"),
         version => env!("CARGO_PKG_VERSION"),

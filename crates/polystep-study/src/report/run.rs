@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use minijinja::context;
+use minijinja::value::{Serde, Value};
 use polystep_core::Setting;
-use serde::Serialize;
 
-use super::failures::{Failure, failures, label};
-use super::numbers::{self, ErrorRow, Fact, Figure, Measured, set_name};
-use crate::chart::Chart;
+use super::failures::{failures, label};
+use super::numbers::{self, Measured, set_name};
 use crate::compare::Solved;
 use crate::metrics::Metrics;
 use crate::number::short;
@@ -16,7 +16,6 @@ use crate::plots::curriculum::Curriculum;
 use crate::plots::run as charts;
 use crate::run::StoredRun;
 use crate::score::{ScoredStep, grade};
-use crate::side_by_side::{LayeredTable, Number};
 use polystep_record::{Decoding, Prediction, TestSet};
 
 /// The predictions of a run on its own space, or on the first set it was tested on, with their outcomes.
@@ -58,91 +57,59 @@ impl GradedRun {
     }
 }
 
-/// The section of a run.
-#[derive(Serialize)]
-pub struct RunSection {
-    index: usize,
-    name: String,
-    title: String,
-    notes: Vec<String>,
-    provenance: Vec<(&'static str, String)>,
-    evaluated: bool,
-    one_shot: bool,
-    tested: Option<String>,
-    sets: Vec<String>,
-    figures: Vec<Figure>,
-    table: Option<LayeredTable>,
-    facts: Vec<Fact>,
-    learning: Vec<Chart>,
-    curriculum: Option<Curriculum>,
-    errors: Vec<ErrorRow>,
-    wrong: Option<(u64, u64)>,
-    calibration: Vec<Chart>,
-    slices: Vec<Chart>,
-    stops: Vec<(&'static str, Number)>,
-    failures: Vec<Failure>,
-    failures_total: usize,
-    failures_missing: Option<String>,
-    failures_file: String,
-    failure_kinds: Vec<(String, usize)>,
-    failure_classes: Vec<(String, &'static str, usize)>,
-    config: Vec<(String, Vec<(String, String)>)>,
-}
-
-impl RunSection {
-    /// Prepares the section of the run at a place in the list of runs.
-    pub fn of(index: usize, run: &StoredRun, graded: &GradedRun) -> RunSection {
-        let metrics = run.metrics.as_ref();
-        let home = metrics.and_then(|m| Some(Measured::new(index, m.home()?.0, m)));
-        let home = home.as_ref();
-        let (list, failures_total) = failures(&graded.predictions, &run.writing);
-        let greedy = home.and_then(|m| m.evaluation().greedy.as_ref());
-        let calibration = home.and_then(|m| m.evaluation().beam.as_ref()?.calibration.as_ref());
-        let slices = greedy.map(|g| {
-            [
-                ("By number of terms", "terms of the input", &g.slices.terms),
-                ("By size of coefficients", "largest coefficient to be written", &g.slices.coefficient),
-                ("By length", "tokens of the input", &g.slices.length),
-            ]
-        });
-        let classes = counted(list.iter().map(|f| f.class)).into_iter();
-        RunSection {
-            index,
-            name: run.name.clone(),
-            title: run.keys.title(),
-            notes: run.notes.clone(),
-            provenance: metrics.map_or_else(Vec::new, provenance),
-            evaluated: home.is_some(),
-            one_shot: matches!(run.writing.setting, Setting::Endpoint | Setting::Arithmetic),
-            tested: metrics.and_then(tested),
-            sets: metrics.map_or_else(Vec::new, |m| m.evaluations.iter().map(set_name).collect()),
-            figures: home.map_or_else(Vec::new, numbers::figures),
-            table: metrics.filter(|m| !m.evaluations.is_empty()).map(|m| numbers::table(index, m)),
-            facts: home.map_or_else(Vec::new, numbers::facts),
-            learning: charts::learning(&run.log),
-            curriculum: Curriculum::of(&run.log),
-            errors: home.map_or_else(Vec::new, numbers::errors),
-            wrong: greedy.map(|g| (g.errors.wrong_proofs, g.errors.wrong_steps)),
-            calibration: calibration.map_or_else(Vec::new, charts::calibration),
-            slices: slices.into_iter().flatten().filter_map(|(title, x, of)| charts::slices(title, x, of)).collect(),
-            stops: home.map_or_else(Vec::new, numbers::stops),
-            failure_kinds: counted(list.iter().map(|f| f.kind)),
-            failure_classes: classes.map(|(class, n)| (class.clone(), label(&class), n)).collect(),
-            failures: list,
-            failures_total,
-            failures_missing: graded.missing.clone(),
-            failures_file: graded.file.clone(),
-            config: run.config.as_ref().map_or_else(Vec::new, config),
-        }
+/// The section of the run at a place in the list of runs.
+pub fn section(index: usize, run: &StoredRun, graded: &GradedRun) -> Value {
+    let metrics = run.metrics.as_ref();
+    let home = metrics.and_then(|m| Some(Measured::new(index, m.home()?.0, m)));
+    let home = home.as_ref();
+    let (list, failures_total) = failures(&graded.predictions, &run.writing);
+    let greedy = home.and_then(|m| m.evaluation().greedy.as_ref());
+    let calibration = home.and_then(|m| m.evaluation().beam.as_ref()?.calibration.as_ref());
+    let slices = greedy.into_iter().flat_map(|g| {
+        [
+            charts::slices("By number of terms", "terms of the input", &g.slices.terms),
+            charts::slices("By size of coefficients", "largest coefficient to be written", &g.slices.coefficient),
+            charts::slices("By length", "tokens of the input", &g.slices.length),
+        ]
+    });
+    let slices = slices.flatten();
+    let classes = counted(list.iter().map(|f| f.class)).into_iter().map(|(class, n)| (class, label(class), n));
+    context! {
+        index,
+        name => &run.name,
+        title => run.keys.title(),
+        notes => Serde(&run.notes),
+        provenance => Serde(metrics.map(provenance)),
+        evaluated => home.is_some(),
+        one_shot => matches!(run.writing.setting, Setting::Endpoint | Setting::Arithmetic),
+        tested => metrics.and_then(tested),
+        sets => metrics.map_or_else(Vec::new, |m| m.evaluations.iter().map(set_name).collect()),
+        figures => Serde(home.map(numbers::figures)),
+        table => Serde(metrics.filter(|m| !m.evaluations.is_empty()).map(|m| numbers::table(index, m))),
+        facts => Serde(home.map(numbers::facts)),
+        learning => Serde(charts::learning(&run.log)),
+        curriculum => Serde(Curriculum::of(&run.log)),
+        errors => Serde(home.map(numbers::errors)),
+        wrong => Serde(greedy.map(|g| (g.errors.wrong_proofs, g.errors.wrong_steps))),
+        calibration => Serde(calibration.map(charts::calibration)),
+        slices => Serde(slices.collect::<Vec<_>>()),
+        stops => Serde(home.map(numbers::stops)),
+        failure_kinds => Serde(counted(list.iter().map(|f| f.kind))),
+        failure_classes => Serde(classes.collect::<Vec<_>>()),
+        failures => Serde(&list),
+        failures_total,
+        failures_missing => graded.missing.clone(),
+        failures_file => &graded.file,
+        config => Serde(run.config.as_ref().map(config)),
     }
 }
 
-fn counted<'a>(names: impl Iterator<Item = &'a str>) -> Vec<(String, usize)> {
+fn counted<'a>(names: impl Iterator<Item = &'a str>) -> Vec<(&'a str, usize)> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for name in names {
         *counts.entry(name).or_default() += 1;
     }
-    counts.into_iter().map(|(name, n)| (name.to_owned(), n)).collect()
+    counts.into_iter().collect()
 }
 
 fn provenance(metrics: &Metrics) -> Vec<(&'static str, String)> {
