@@ -1,9 +1,9 @@
 //! Does the model know when it is right? (§4, "calibration")
 //!
-//! The paper's confidence of an answer is the margin ln p₁ − ln p₂ of its two best beams; above the threshold (5) the answer
-//! is *sure*. A search that finished fewer than two beams has no rival answer: its margin is +∞, even when nothing finished.
-//! Precision is the share of sure answers that are right, recall the share of right answers that are sure, so
-//! recall = precision × sure rate ÷ top-1: the identity by which misprints in the paper's tables were found.
+//! The paper measures the confidence of an answer by its margin: ln p₁ − ln p₂ of the two best beams. An answer is *sure* if its
+//! margin is above the threshold (5). A search that finished fewer than two beams has no second answer, so its margin is +∞, even
+//! when nothing finished. Precision is the share of sure answers that are right. Recall is the share of right answers that are
+//! sure. Therefore recall = precision × sure rate ÷ top-1. This identity revealed misprints in the paper's tables.
 
 use crate::ranking::{self, Cut, Scored};
 use polystep_record::Proportion;

@@ -1,9 +1,9 @@
-//! Several runs side by side: what differs in their configurations, which proofs only one of them solves, and whether that is
-//! more than chance; and several seeds of one configuration as mean and spread.
+//! Compares several runs: what differs in their configurations, which proofs only one of them solves, and whether that is more
+//! than chance. Several seeds of one configuration are shown as mean and spread.
 //!
 //! Proofs are joined by their id and their value, which are the same in every granularity, notation and setting, so a coarse and a
-//! fine model can be compared. (The id alone would join spaces of one's own that have one name.) A proof that only one of two
-//! runs was tested on is left out of both.
+//! fine model can be compared. The id alone is not enough, because two custom spaces may have the same name. A proof that only
+//! one of two runs was tested on is left out of both.
 
 use std::collections::BTreeMap;
 
@@ -71,7 +71,7 @@ struct TestedProof {
 }
 
 impl Solved {
-    /// From predictions, read so, and their outcomes.
+    /// From predictions in this writing, and their scores.
     pub fn of(graded: &[(Prediction, ScoredStep)], writing: &Writing) -> Result<Solved, StudyError> {
         let outcomes: Vec<ScoredStep> = graded.iter().map(|(_, o)| o.clone()).collect();
         let right = solved(&outcomes)?;
@@ -223,7 +223,7 @@ mod tests {
         assert!(RunPair::of(&first, &run(&[("z", true)])).is_none());
     }
 
-    /// A space of one's own is named `custom` unless it has a name, so two of them have the same ids.
+    /// A custom space without a name is called `custom`, so two of them have the same ids.
     #[test]
     fn only_the_same_polynomial_is_joined() {
         let solved = |setting: Setting, notation: Notation, input: &str, target: &str| {

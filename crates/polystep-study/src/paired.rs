@@ -1,7 +1,7 @@
 //! McNemar's exact test: do two models differ by more than chance on the same proofs?
 //!
-//! Only the proofs that exactly one of them solves say anything: if the models were equally good, each such proof would be a
-//! fair coin. The p-value is two-sided and exact (a binomial), never the χ² approximation, which is wrong for a handful.
+//! Only the proofs that exactly one of the two models solves matter. If the models were equally good, each such proof would be
+//! a fair coin. The p-value is two-sided and exact (binomial). The χ² approximation would be wrong for small counts.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,8 @@
 //! How well a score separates right from wrong answers: AUROC and AUPRC, with ties as scikit-learn handles them.
 //!
-//! Equal scores are one threshold, never an order: in the ROC curve they are a straight line (half of each tied pair), in
-//! the precision-recall curve one step. AUPRC is the average precision Σ (Rₙ − Rₙ₋₁)·Pₙ, not a trapezoid, which flatters.
+//! Equal scores form one threshold and have no order. In the ROC curve they are a straight line (each tied pair counts half),
+//! in the precision-recall curve one step. AUPRC is the average precision Σ (Rₙ − Rₙ₋₁)·Pₙ. The trapezoid rule would give a
+//! higher area than the model deserves.
 
 /// One answer: whether it was right, and the score that should be high if it was. A score may be +∞.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -1,4 +1,4 @@
-//! Where the errors are: error rate by number of terms, size of coefficients and length.
+//! Where the errors are: the error rate by number of terms, by size of coefficients and by length.
 //!
 //! All three are read off the tokens, so infix and prefix give the same numbers for the same state (the length excepted).
 //! Terms and length are those of the input; the coefficient is the largest number that the model had to write.

@@ -241,7 +241,7 @@ fn training_alone_is_reported() {
         "examples": 2560, "seconds": 1.5, "test": {"full_proof": share(972), "stepwise": share(991)}
     });
     fs::write(folder.path().join("metrics.json"), document.to_string()).unwrap();
-    assert!(page_of(folder.path()).contains("and exact: 97.20 % of proofs, 99.10 % of steps."));
+    assert!(page_of(folder.path()).contains("97.20 % of proofs and 99.10 % of steps are exact."));
     // Adding an evaluation keeps what stands there, once.
     let metrics: Metrics = serde_json::from_value(document).unwrap();
     let again = serde_json::to_string(&metrics).unwrap();

@@ -1,8 +1,8 @@
-//! Learning curves: validation over training examples, a line for each run, with the paper's result beside it.
+//! Learning curves: validation over training examples, a line for each run, with the paper's result as a mark.
 //!
-//! Few runs share one panel. Many are split by one of their keys, and what is left of their names (`coarse infix`) is the same
-//! colour in every panel: formats are compared within a panel, configurations between them. Seeds are repetitions: they share
-//! their colour and the paper's result.
+//! A few runs share one panel. Many runs are split into panels by one of their keys. The rest of their names (`coarse infix`)
+//! has the same colour in every panel, so formats are compared within a panel and configurations between panels. Seeds of one
+//! run share its colour and the paper's result.
 
 use super::run::{furthest, validation};
 use crate::chart::{Axis, Chart, Mark, Panel, Panels, Series};

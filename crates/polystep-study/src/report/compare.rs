@@ -72,12 +72,12 @@ fn pair_section(first: &str, second: &str, mut pair: RunPair) -> PairSection {
     let significant = pair.p_value < 0.05;
     let sentence = match (pair.table.first_only, pair.table.second_only) {
         (0, 0) => "They solve the same proofs.".to_owned(),
-        (a, b) if a == b => "They solve equally many.".to_owned(),
+        (a, b) if a == b => "They solve equally many proofs.".to_owned(),
         (a, b) => {
             let (better, worse) = if a > b { (first, second) } else { (second, first) };
             let (more, less) = (a.max(b), a.min(b));
             let chance = if significant { "more than chance explains" } else { "which may be chance" };
-            format!("{better} solves {more} that {worse} does not, against {less} the other way round: {chance}.")
+            format!("{better} solves {more} proofs that {worse} does not. The other way round it is {less}: {chance}.")
         }
     };
     pair.only_first.truncate(EXAMPLES);

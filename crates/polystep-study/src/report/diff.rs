@@ -1,7 +1,7 @@
-//! Which part of a prediction differs from the target, and the other way round.
+//! Marks the parts of a prediction that differ from the target, and the parts of the target that differ from the prediction.
 //!
-//! The units are numbers, variables and signs, not digits: in `12*x1` against `18*x1` the whole 12 is wrong. The longest common
-//! subsequence decides what stays; a lone sign that both share between two differing parts belongs to the difference.
+//! The units are numbers, variables and signs, not digits: in `12*x1` against `18*x1` the whole 12 is marked. What both texts
+//! share is their longest common subsequence. A single shared sign between two differing parts is marked with them.
 
 use std::ops::Range;
 
@@ -21,7 +21,7 @@ pub fn diff(prediction: &str, target: &str) -> (Vec<Piece>, Vec<Piece>) {
     let (a, b) = (units(prediction), units(target));
     let same = |i: usize, j: usize| prediction[a[i].clone()].trim_end() == target[b[j].clone()].trim_end();
     let (mut keep_a, mut keep_b) = (vec![false; a.len()], vec![false; b.len()]);
-    // Equal ends need no table, and are most of it.
+    // Most of a text is an equal beginning and end. These need no table.
     let head = (0..a.len().min(b.len())).take_while(|&i| same(i, i)).count();
     let rest = a.len().min(b.len()) - head;
     let tail = (0..rest).take_while(|&i| same(a.len() - 1 - i, b.len() - 1 - i)).count();

@@ -1,7 +1,7 @@
 //! The list of failures: input, prediction, target, what differs, and the checker's sentence.
 //!
-//! Prefix is for models; people read infix. Where all three texts can be read, they are shown in infix, with the prefix text
-//! folded below; a text that cannot be read stays as the model wrote it.
+//! People read infix more easily than prefix. Where all three texts can be read, they are shown in infix, with the prefix text
+//! folded below. A text that cannot be read stays as the model wrote it.
 
 use polystep_core::notation::{parse_open, print_open};
 use polystep_core::{Notation, StepKind, Writing};
@@ -11,7 +11,7 @@ use super::diff::{Piece, diff};
 use crate::score::ScoredStep;
 use polystep_record::Prediction;
 
-/// How many failures a page holds; it should open quickly on a laptop.
+/// The most failures on a page, so that it opens quickly on a laptop.
 pub const SHOWN: usize = 400;
 
 /// One wrong step.
@@ -23,7 +23,7 @@ pub struct Failure {
     pub step: usize,
     /// The kind that was expected.
     pub kind: &'static str,
-    /// What sort of error it is: a name for filters.
+    /// Which sort of error it is, as the filters name it.
     pub class: &'static str,
     /// The same for people.
     pub label: &'static str,

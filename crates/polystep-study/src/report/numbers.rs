@@ -83,7 +83,7 @@ pub fn figures(measured: &Measured<'_>) -> Vec<Figure> {
     };
     let mut figures: Vec<Figure> = FIGURES.into_iter().filter_map(figure).collect();
     if let Some(number) = measured.share("/recursive/recursive_exact") {
-        figures.insert(figures.len().min(1), Figure { label: "Proofs right, alone", number, paper: None });
+        figures.insert(figures.len().min(1), Figure { label: "Recursive proofs right", number, paper: None });
     }
     figures
 }
@@ -115,17 +115,37 @@ pub struct Fact {
 
 /// What the paper does not report: a label, the pointer, the digits of a plain number, and what it means.
 const FACTS: [(&str, &str, usize, &str); 11] = [
-    ("recursive, exact", "/recursive/recursive_exact", 2, "its own output fed back: every state is the expected one"),
-    ("recursive, endpoint", "/recursive/recursive_end", 2, "its own output fed back: the endpoint is right"),
+    (
+        "recursive, exact",
+        "/recursive/recursive_exact",
+        2,
+        "the model continues from its own output; every state is the expected one",
+    ),
+    (
+        "recursive, endpoint",
+        "/recursive/recursive_end",
+        2,
+        "the model continues from its own output; the endpoint is right",
+    ),
     ("malformed", "/greedy/malformed", 2, "greedy outputs that cannot be read"),
-    ("brackets exact", "/greedy/raw_exact", 2, "calculator steps right before evaluation"),
-    ("top-1, length-normalised", "/beam_lp1/top1/exact", 2, "the classic beam scoring"),
-    ("any of 5, length-normalised", "/beam_lp1/any5/exact", 2, "the classic beam scoring"),
-    ("AUROC", "/beam/calibration/auroc", 4, "margin as a score, right answers positive"),
+    ("brackets exact", "/greedy/raw_exact", 2, "calculator steps that are right before their brackets are evaluated"),
+    ("top-1, length-normalised", "/beam_lp1/top1/exact", 2, "beam scores divided by length"),
+    ("any of 5, length-normalised", "/beam_lp1/any5/exact", 2, "beam scores divided by length"),
+    ("AUROC", "/beam/calibration/auroc", 4, "how well the margin separates right from wrong answers"),
     ("AUPRC", "/beam/calibration/auprc", 4, "average precision of the margin"),
-    ("best threshold", "/beam/calibration/best/test/threshold", 2, "highest F1 on validation; the paper uses 5"),
-    ("F1 at the best threshold", "/beam/calibration/best/test/f1", 4, "on test"),
-    ("calibration error", "/beam/calibration/expected_error", 2, "percentage points between confidence and truth"),
+    (
+        "best threshold",
+        "/beam/calibration/best/test/threshold",
+        2,
+        "the threshold with the highest F1 on validation; the paper uses 5",
+    ),
+    ("F1 at the best threshold", "/beam/calibration/best/test/f1", 4, "on the test set"),
+    (
+        "calibration error",
+        "/beam/calibration/expected_error",
+        2,
+        "mean distance between confidence and truth, in percentage points",
+    ),
 ];
 
 /// What the paper does not report.

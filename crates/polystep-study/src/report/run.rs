@@ -136,9 +136,9 @@ fn provenance(metrics: &Metrics) -> Vec<(&'static str, String)> {
 fn tested(metrics: &Metrics) -> Option<String> {
     let test = metrics.test()?;
     let (full, steps) = (test.full_proof.percent, test.stepwise.percent);
-    let exact = if test.raw { "exact in its raw brackets" } else { "exact" };
+    let exact = if test.raw { "exact in their raw brackets" } else { "exact" };
     Some(format!(
-        "Tested once when its training ended, teacher-forced and {exact}: {full:.2} % of proofs, {steps:.2} % of steps."
+        "When its training ended, the model was tested once, teacher-forced: {full:.2} % of proofs and {steps:.2} % of steps are {exact}."
     ))
 }
 

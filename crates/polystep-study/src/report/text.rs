@@ -44,7 +44,7 @@ pub fn markdown(runs: &[StoredRun]) -> String {
             for (heading, group) in grid.header[1..].iter_mut().zip(groups) {
                 *heading = format!("{group} {heading}");
             }
-            let note = "Exact match in percent (F1 as a fraction); \"paper\": as printed there.";
+            let note = "Exact match in percent (F1 as a fraction). The rows \"paper\" are as the paper prints them.";
             format!("{}\n{note}\n", grid.markdown())
         }
     };

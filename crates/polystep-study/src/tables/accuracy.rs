@@ -1,6 +1,6 @@
-//! Tables of models tested at home: accuracies, calibration, errors by step kind. A row with `endpoint_` columns needs two
-//! models, for the paper prints the one-shot model of a space beside each of its step-wise ones; an annotated row's one-shot
-//! model is the plain one, since an endpoint has no marks.
+//! Tables of models tested on their own space: accuracies, calibration, errors by kind of step. A row with `endpoint_` columns
+//! needs two models, because the paper prints the one-shot model (start to endpoint) of a space beside each of its step-wise
+//! models. The one-shot model of an annotated row is the plain one, since an endpoint has no marks.
 
 use super::{AskedSet, Experiment, Need, PaperRow, Recipe};
 use polystep_record::{Keys, PaperSetting};

@@ -1,8 +1,8 @@
 //! The paper's result tables as plans of work: for every row, which models it needs and on which sets they are tested.
 //!
-//! The rows are those of `paper/*.csv`, nothing else: keys say what is trained, the other columns what is asked. A model is
-//! shared by all rows that need it (the one-shot model of a space stands on every row of that space), so a run is named by what it
-//! is, never by the table that asked for it first.
+//! The rows are exactly those of the paper's CSVs. Their keys say what is trained, and the other columns what is measured.
+//! Several rows may need the same model; the one-shot model of a space is on every row of that space. So a run is named by what
+//! it is, not by the table that asked for it first.
 
 mod accuracy;
 mod experiment;

@@ -1,5 +1,5 @@
-//! Tables of models tested elsewhere: trained on one space, tested on another. Only greedy decoding is asked there; the rows on
-//! the diagonal are the models of the accuracy tables, tested at home.
+//! Tables of models that are trained on one space and tested on another. They only need greedy decoding. The rows on the diagonal
+//! are the models of the accuracy tables, tested on their own space.
 
 use super::{AskedSet, Experiment, Need, PaperRow, Recipe};
 

@@ -1,4 +1,4 @@
-//! A table for people: for every row our numbers and the paper's, and which of ours are lower.
+//! A table of the paper for people: in every row our numbers and the paper's, and which of ours are lower.
 //!
 //! With several seeds our number is their mean and the interval their range. With one seed the interval is Wilson's. A column of
 //! full proofs also shows our run's validation at the paper's count of examples, because models are only tested at the end.
@@ -71,11 +71,11 @@ impl TableView {
         let notes = [
             (
                 milestones().any(|_| true),
-                "X at N: full proofs, in percent, at our run's last validation not after N examples, the paper's count, rounded up to a whole batch.",
+                "X at N: the share of full proofs in our run's last validation up to N examples, in percent. N is the count of the paper's model, rounded up to a whole batch.",
             ),
             (
                 milestones().any(|m| m.midway),
-                "There a run stands in the middle of its cosine schedule, its learning rate still high.",
+                "Our run was in the middle of its cosine schedule then. Its learning rate was still high, so X understates the final model.",
             ),
             (milestones().any(|m| m.raw), RAW),
         ];
