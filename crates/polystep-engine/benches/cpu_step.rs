@@ -40,9 +40,9 @@ impl Model {
         let inp = self.p.info(x).cols;
         let (w, b) = (self.param(out, inp), Some(self.param(1, out)));
         let (y, dy) = (self.slot(side, out), self.slot(side, out));
-        self.p.push(Op::Linear { x: x.into(), w, b, y: y.into() });
-        let (x, dy_view, dx) = (x.into(), dy.into(), Some(dx.into()));
-        self.back.push(Op::LinearBack { x, w, b, dy: dy_view, dx });
+        let of = Linear { x: x.into(), w, b, y: y.into() };
+        self.p.push(of);
+        self.back.push(LinearBack { of, dy: dy.into(), dx: Some(dx.into()) }.into());
         (y, dy)
     }
 
@@ -50,9 +50,9 @@ impl Model {
         let s = if f.is_some() { self.slot(side, D) } else { x };
         let (stat, y, dy, norm) = (self.slot(side, 2), self.slot(side, D), self.slot(side, D), self.norm());
         let (f, df) = (f.map(|f| f.0), f.map(|f| f.1));
-        self.p.push(Op::AddNorm { x, f, dropout: None, norm, s, stat, y, y_stream: None });
-        let order = NormOrder::Pre;
-        self.back.push(Op::AddNormBack { order, first, s, stat, norm, dropout: None, g, dy, df });
+        let of = AddNorm { x, f, dropout: None, norm, s, stat, y, y_stream: None };
+        self.p.push(of);
+        self.back.push(AddNormBack { of, order: NormOrder::Pre, first, g, dy, df }.into());
         (s, y, dy)
     }
 
@@ -67,11 +67,11 @@ impl Model {
             None => (side, view(own, 1), view(own, 2), view(down, 1), view(down, 2)),
         };
         let (out, dout, lse) = (self.slot(side, D), self.slot(side, D), self.slot(side, HEADS));
-        let (q, dq, queries, heads, head_dim) = (view(own, 0), view(down, 0), side, HEADS, D / HEADS);
+        let (q, dq, heads) = (view(own, 0), view(down, 0), Heads { count: HEADS, dim: D / HEADS });
         let causal = memory.is_none() && side == Side::Tgt;
-        self.p.push(Op::Attention { q, k, v, queries, keys, causal, heads, head_dim, out, lse });
-        let back = Op::AttentionBack { q, k, v, queries, keys, causal, heads, head_dim, out, lse, dout, dq, dk, dv };
-        self.back.push(back);
+        let of = Attention { q, k, v, queries: side, keys, causal, heads, out, lse };
+        self.p.push(of);
+        self.back.push(AttentionBack { of, dout, dq, dk, dv }.into());
         self.linear(side, out, D, dout)
     }
 
@@ -79,8 +79,9 @@ impl Model {
         let (position, norm) = (self.param(514, D), self.norm());
         let (stat, mut x, g) = (self.slot(side, 2), self.slot(side, D), self.slot(side, D));
         let (scale, dropout) = (1.0, None);
-        self.p.push(Op::Embed { side, token, position, norm, scale, dropout, stat, out: x, out_act: None });
-        self.back.push(Op::EmbedBack { side, token, position, norm, scale, dropout, stat, g, dy: None });
+        let of = Embed { side, token, position, norm, scale, dropout, stat, out: x, out_act: None };
+        self.p.push(of);
+        self.back.push(EmbedBack { of, g, dy: None }.into());
         let (_, mut y, mut dy) = self.add_norm(side, x, None, g, false);
         for layer in 0..LAYERS {
             let f = self.attention(side, y, dy, None);
@@ -91,8 +92,9 @@ impl Model {
             }
             let (h, dh) = self.linear(side, y, FFN, dy);
             let a = self.slot(side, FFN);
-            self.p.push(Op::Activate { kind: Activation::Gelu, x: h, y: a });
-            self.back.push(Op::ActivateBack { kind: Activation::Gelu, x: h, d: dh });
+            let of = Activate { kind: Activation::Gelu, x: h, y: a };
+            self.p.push(of);
+            self.back.push(ActivateBack { of, d: dh }.into());
             let f = self.linear(side, a, D, dh);
             (x, y, dy) = self.add_norm(side, x, Some(f), g, layer + 1 == LAYERS);
         }
@@ -107,12 +109,12 @@ fn transformer() -> Program {
     let memory = m.linear(Side::Src, y, LAYERS * 2 * D, dy);
     let (y, dy) = m.stack(Side::Tgt, token, Some(memory));
     let logits = m.slot(Side::Tgt, VOCAB);
-    m.p.push(Op::Linear { x: y.into(), w: token, b: None, y: logits.into() });
-    m.p.push(Op::CrossEntropy { logits, backward: true });
-    let (x, w, dx) = (y.into(), token, Some(dy.into()));
-    m.p.push(Op::LinearBack { x, w, b: None, dy: logits.into(), dx });
+    let of = Linear { x: y.into(), w: token, b: None, y: logits.into() };
+    m.p.push(of);
+    m.p.push(CrossEntropy { logits, backward: true });
+    m.p.push(LinearBack { of, dy: logits.into(), dx: Some(dy.into()) });
     m.p.ops.extend(m.back.into_iter().rev());
-    m.p.push(Op::Adam { beta1: 0.9, beta2: 0.98, eps: 1e-8, weight_decay: 0.0, clip: 1.0 });
+    m.p.push(Adam { beta1: 0.9, beta2: 0.98, eps: 1e-8, weight_decay: 0.0, clip: 1.0 });
     m.p
 }
 

@@ -2,9 +2,7 @@
 // that shared memory does not depend on the length. Grid (heads, sequences, splits); the query tiles of a sequence
 // are dealt out over the splits. Work is skipped in steps of 16 rows and 16 keys: sequences of 44 tokens are common.
 // Rows past the batch are set to zero: their memory may hold anything, and weight gradients multiply them by zero.
-#include "head.cuh"
-
-#define NONE __int_as_float(0xff800000)
+#include "scores.cuh"
 
 extern "C" __global__ void __launch_bounds__(128)
 attention(const u16* q, const u16* k, const u16* v, int ldq, int ldk, int ldv, u16* out, float* lse, const Header* head,
@@ -14,8 +12,7 @@ attention(const u16* q, const u16* k, const u16* v, int ldq, int ldk, int ldv, u
     extern __shared__ __align__(16) u16 smem[];
     int h = blockIdx.x, s = blockIdx.y, heads = gridDim.x;
     for (int r = clears ? head->tokens[side_q] + s + blockIdx.z * gridDim.y : rows_q; r < rows_q; r += gridDim.y * gridDim.z)
-        for (int c = threadIdx.x; c < HD / 2; c += 128)
-            reinterpret_cast<unsigned*>(out + ((size_t)r * heads + h) * HD)[c] = 0;
+        clear_row<128>(out + ((size_t)r * heads + h) * HD);
     if (s >= head->sequences) return;
     int q0 = cu_q[s], lq = cu_q[s + 1] - q0, k0 = cu_k[s], lk = cu_k[s + 1] - k0;
     if (max(lq, lk) <= above) return; // attention_short.cu's
@@ -52,21 +49,7 @@ attention(const u16* q, const u16* k, const u16* v, int ldq, int ldk, int ldv, u
             int keys = min(TILE, (causal ? min(lk, row + 16) : lk) - t * TILE); // that this warp needs
             if (row < lq && keys > 0) {
                 float x[TILE / 8][4];
-#pragma unroll
-                for (int n = 0; n < TILE / 8; n++) x[n][0] = x[n][1] = x[n][2] = x[n][3] = 0.f;
-#pragma unroll
-                for (int c = 0; c < HDP; c += 16) {
-                    unsigned a[4], b[4];
-                    load_a(a, tile_q, warp * 16, c, lane);
-#pragma unroll
-                    for (int n = 0; n < TILE / 16; n++) {
-                        if (n * 16 < keys) {
-                            load_b(b, now_k, n * 16, c, lane);
-                            mma(x[2 * n], a, b[0], b[1]);
-                            mma(x[2 * n + 1], a, b[2], b[3]);
-                        }
-                    }
-                }
+                product<TILE>(x, tile_q, warp * 16, now_k, 0, keys, lane);
                 float top[2] = {peak[0], peak[1]};
 #pragma unroll
                 for (int n = 0; n < TILE / 8; n++) {
@@ -96,35 +79,10 @@ attention(const u16* q, const u16* k, const u16* v, int ldq, int ldk, int ldv, u
                         x[n][e] = exp2f(x[n][e] - top[e >> 1]);
                         sum[e >> 1] += x[n][e];
                     }
-#pragma unroll
-                for (int n = 0; n < TILE / 16; n++) {
-                    if (n * 16 < keys) {
-                        unsigned a[4] = {pack(x[2 * n][0], x[2 * n][1]), pack(x[2 * n][2], x[2 * n][3]),
-                                         pack(x[2 * n + 1][0], x[2 * n + 1][1]), pack(x[2 * n + 1][2], x[2 * n + 1][3])};
-#pragma unroll
-                        for (int c = 0; c < HDP; c += 16) {
-                            unsigned b[4];
-                            load_bt(b, now_v, n * 16, c, lane);
-                            mma(o[c / 8], a, b[0], b[1]);
-                            mma(o[c / 8 + 1], a, b[2], b[3]);
-                        }
-                    }
-                }
+                accumulate<TILE>(o, x, now_v, 0, keys, lane);
             }
             __syncthreads();
         }
-#pragma unroll
-        for (int i = 0; i < 2; i++) {
-            sum[i] += __shfl_xor_sync(0xffffffffu, sum[i], 1);
-            sum[i] += __shfl_xor_sync(0xffffffffu, sum[i], 2);
-            int r = row + group + i * 8;
-            if (r >= lq) continue;
-            float inverse = sum[i] > 0.f ? 1.f / sum[i] : 0.f;
-            if (pair == 0)
-                lse[(size_t)(q0 + r) * heads + h] = sum[i] > 0.f ? (peak[i] + log2f(sum[i])) * 0.69314718055994531f : 0.f;
-            unsigned* to = reinterpret_cast<unsigned*>(out + ((size_t)(q0 + r) * heads + h) * HD);
-#pragma unroll
-            for (int n = 0; n < HD / 8; n++) to[n * 4 + pair] = pack(o[n][2 * i] * inverse, o[n][2 * i + 1] * inverse);
-        }
+        finish(o, peak, sum, out, lse, q0, row, lq, heads, h, group, pair);
     }
 }

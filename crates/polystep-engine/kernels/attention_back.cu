@@ -3,37 +3,9 @@
 // dk and dv, so that no two blocks add to one number. (A single pass that makes all three needs atomics on dq, and then
 // two runs differ.) Rows past the batch are set to zero. Each block also leaves the column sums of what it wrote, one
 // row per (sequence, split): the bias gradients of the projections.
-#include "head.cuh"
+#include "scores.cuh"
 
 #define CHUNK (HD > 32 ? 32 : 64) // columns of scores in registers at once
-
-struct Grad {
-    u16* to;
-    int ld;
-    float* partial; // [sequences·splits, heads·HD]
-};
-
-// D = Σ dout∘out and the log-sum-exp (in log2) of the 64 queries from `first`: two threads per row.
-__device__ __forceinline__ void statistics(float* dot, float* lse2, const u16* out, const u16* dout, const float* lse,
-                                           int first, int lq, int heads) {
-    int row = threadIdx.x >> 1, half = threadIdx.x & 1, r = first + row;
-    float sum = 0.f;
-    if (r < lq) {
-        const uint4* a = reinterpret_cast<const uint4*>(out + (size_t)r * heads * HD);
-        const uint4* b = reinterpret_cast<const uint4*>(dout + (size_t)r * heads * HD);
-#pragma unroll
-        for (int c = half; c < HD / 8; c += 2) {
-            uint4 x = a[c], y = b[c];
-            sum += low(x.x) * low(y.x) + high(x.x) * high(y.x) + low(x.y) * low(y.y) + high(x.y) * high(y.y);
-            sum += low(x.z) * low(y.z) + high(x.z) * high(y.z) + low(x.w) * low(y.w) + high(x.w) * high(y.w);
-        }
-    }
-    sum += __shfl_xor_sync(0xffffffffu, sum, 1);
-    if (half == 0) {
-        dot[row] = sum;
-        lse2[row] = r < lq ? lse[(size_t)r * heads] * 1.44269504088896340f : 0.f;
-    }
-}
 
 // Writes 16 rows per warp, adds them to the column sums kept per thread.
 __device__ __forceinline__ void emit(float (*acc)[4], float factor, Grad g, int origin, int row, int len, int h, int group,
@@ -45,15 +17,7 @@ __device__ __forceinline__ void emit(float (*acc)[4], float factor, Grad g, int 
         columns[n][0] += acc[n][0] + acc[n][2];
         columns[n][1] += acc[n][1] + acc[n][3];
     }
-#pragma unroll
-    for (int i = 0; i < 2; i++) {
-        int r = row + group + i * 8;
-        if (r < len) {
-            unsigned* to = reinterpret_cast<unsigned*>(g.to + (size_t)(origin + r) * g.ld + h * HD);
-#pragma unroll
-            for (int n = 0; n < HD / 8; n++) to[n * 4 + pair] = pack(acc[n][2 * i], acc[n][2 * i + 1]);
-        }
-    }
+    write_rows(acc, g, origin, row, len, h, group, pair);
 }
 
 // Adds the column sums of the four warps and writes the block's row.
@@ -64,61 +28,13 @@ __device__ __forceinline__ void emit_columns(float (*columns)[2], float* shared,
     for (int n = 0; n < HD / 8; n++)
 #pragma unroll
         for (int e = 0; e < 2; e++) {
-            float x = columns[n][e];
-            x += __shfl_xor_sync(0xffffffffu, x, 4);
-            x += __shfl_xor_sync(0xffffffffu, x, 8);
-            x += __shfl_xor_sync(0xffffffffu, x, 16);
+            float x = column_sum(columns[n][e]);
             if (lane < 4) shared[warp * HD + n * 8 + lane * 2 + e] = x;
         }
     __syncthreads();
     for (int c = threadIdx.x; c < HD; c += 128)
         g.partial[((size_t)line * heads + h) * HD + c] =
             (shared[c] + shared[HD + c]) + (shared[2 * HD + c] + shared[3 * HD + c]);
-}
-
-// Zeros in the rows past the batch, dealt out over the sequences' blocks.
-__device__ __forceinline__ void clear(Grad g, int real, int capacity, int h) {
-    for (int r = real + blockIdx.y; r < capacity; r += gridDim.y)
-        for (int c = threadIdx.x; c < HD / 2; c += 128)
-            reinterpret_cast<unsigned*>(g.to + (size_t)r * g.ld + h * HD)[c] = 0;
-}
-
-// scores[i][j] = rows of tile a · rows of tile b, for 16 rows of a and `CHUNK` rows of b from `first`, `count` of which matter.
-__device__ __forceinline__ void product(float (*x)[4], unsigned a_tile, int a_row, unsigned b_tile, int first, int count,
-                                        int lane) {
-#pragma unroll
-    for (int n = 0; n < CHUNK / 8; n++) x[n][0] = x[n][1] = x[n][2] = x[n][3] = 0.f;
-#pragma unroll
-    for (int c = 0; c < HDP; c += 16) {
-        unsigned a[4], b[4];
-        load_a(a, a_tile, a_row, c, lane);
-#pragma unroll
-        for (int n = 0; n < CHUNK / 16; n++) {
-            if (n * 16 < count) {
-                load_b(b, b_tile, first + n * 16, c, lane);
-                mma(x[2 * n], a, b[0], b[1]);
-                mma(x[2 * n + 1], a, b[2], b[3]);
-            }
-        }
-    }
-}
-
-// acc += x · rows of the tile from `first`.
-__device__ __forceinline__ void accumulate(float (*acc)[4], float (*x)[4], unsigned tile, int first, int count, int lane) {
-#pragma unroll
-    for (int n = 0; n < CHUNK / 16; n++) {
-        if (n * 16 < count) {
-            unsigned a[4] = {pack(x[2 * n][0], x[2 * n][1]), pack(x[2 * n][2], x[2 * n][3]),
-                             pack(x[2 * n + 1][0], x[2 * n + 1][1]), pack(x[2 * n + 1][2], x[2 * n + 1][3])};
-#pragma unroll
-            for (int c = 0; c < HDP; c += 16) {
-                unsigned b[4];
-                load_bt(b, tile, first + n * 16, c, lane);
-                mma(acc[c / 8], a, b[0], b[1]);
-                mma(acc[c / 8 + 1], a, b[2], b[3]);
-            }
-        }
-    }
 }
 
 extern "C" __global__ void __launch_bounds__(128)
@@ -133,10 +49,10 @@ attention_back(const u16* q, const u16* k, const u16* v, int ldq, int ldk, int l
     int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, group = lane >> 2, pair = lane & 3;
     if (clears && split == 0) {
         if (keys_part) {
-            clear(dk, head->tokens[side_k], rows_k, h);
-            clear(dv, head->tokens[side_k], rows_k, h);
+            clear_rows<128>(dk, head->tokens[side_k], rows_k, h);
+            clear_rows<128>(dv, head->tokens[side_k], rows_k, h);
         } else {
-            clear(dq, head->tokens[side_q], rows_q, h);
+            clear_rows<128>(dq, head->tokens[side_q], rows_q, h);
         }
     }
     int line = s * splits + split;
@@ -170,7 +86,7 @@ attention_back(const u16* q, const u16* k, const u16* v, int ldq, int ldk, int l
             __syncthreads();
             fetch_tile<TILE, 128>(tile_q, q + (size_t)first * ldq, ldq, lq - first, TILE);
             fetch_tile<TILE, 128>(tile_o, dout + (size_t)first * ldo, ldo, lq - first, TILE);
-            statistics(dot, lse2, out, dout, lse, first, lq, heads);
+            statistics(dot, lse2, out, dout, lse, threadIdx.x >> 1, first + (threadIdx.x >> 1), lq, heads);
             float acc[HDP / 8][4];
 #pragma unroll
             for (int n = 0; n < HDP / 8; n++) acc[n][0] = acc[n][1] = acc[n][2] = acc[n][3] = 0.f;
@@ -185,8 +101,8 @@ attention_back(const u16* q, const u16* k, const u16* v, int ldq, int ldk, int l
                 for (int chunk = 0; chunk < TILE; chunk += CHUNK) {
                     int count = (causal ? min(lk, row + 16) : lk) - key - chunk;
                     if (row >= lq || count <= 0) continue;
-                    product(x, tile_q, warp * 16, tile_k, chunk, count, lane);
-                    product(dx, tile_o, warp * 16, tile_v, chunk, count, lane);
+                    product<CHUNK>(x, tile_q, warp * 16, tile_k, chunk, count, lane);
+                    product<CHUNK>(dx, tile_o, warp * 16, tile_v, chunk, count, lane);
 #pragma unroll
                     for (int n = 0; n < CHUNK / 8; n++)
 #pragma unroll
@@ -196,7 +112,7 @@ attention_back(const u16* q, const u16* k, const u16* v, int ldq, int ldk, int l
                             float p = allowed ? exp2f(x[n][e] * scale2 - lse2[warp * 16 + i]) : 0.f;
                             x[n][e] = p * (dx[n][e] - dot[warp * 16 + i]);
                         }
-                    accumulate(acc, x, tile_k, chunk, count, lane);
+                    accumulate<CHUNK>(acc, x, tile_k, chunk, count, lane);
                 }
                 __syncthreads();
             }
@@ -221,14 +137,14 @@ attention_back(const u16* q, const u16* k, const u16* v, int ldq, int ldk, int l
                 fetch_tile<TILE, 128>(tile_q, q + (size_t)query * ldq, ldq, lq - query, TILE);
                 fetch_tile<TILE, 128>(tile_o, dout + (size_t)query * ldo, ldo, lq - query, TILE);
                 commit();
-                statistics(dot, lse2, out, dout, lse, query, lq, heads);
+                statistics(dot, lse2, out, dout, lse, threadIdx.x >> 1, query + (threadIdx.x >> 1), lq, heads);
                 arrive<0>();
                 __syncthreads();
 #pragma unroll 1
                 for (int chunk = 0; chunk < TILE; chunk += CHUNK) {
                     int count = lq - query - chunk;
                     if (row >= lk || count <= 0) continue;
-                    product(x, tile_k, warp * 16, tile_q, chunk, count, lane);
+                    product<CHUNK>(x, tile_k, warp * 16, tile_q, chunk, count, lane);
 #pragma unroll
                     for (int n = 0; n < CHUNK / 8; n++)
 #pragma unroll
@@ -237,13 +153,13 @@ attention_back(const u16* q, const u16* k, const u16* v, int ldq, int ldk, int l
                             bool allowed = query + i < lq && key < lk && (!causal || key <= query + i);
                             x[n][e] = allowed ? exp2f(x[n][e] * scale2 - lse2[i]) : 0.f;
                         }
-                    accumulate(acc_v, x, tile_o, chunk, count, lane);
-                    product(dx, tile_v, warp * 16, tile_o, chunk, count, lane);
+                    accumulate<CHUNK>(acc_v, x, tile_o, chunk, count, lane);
+                    product<CHUNK>(dx, tile_v, warp * 16, tile_o, chunk, count, lane);
 #pragma unroll
                     for (int n = 0; n < CHUNK / 8; n++)
 #pragma unroll
                         for (int e = 0; e < 4; e++) x[n][e] *= dx[n][e] - dot[chunk + n * 8 + pair * 2 + (e & 1)];
-                    accumulate(acc_k, x, tile_q, chunk, count, lane);
+                    accumulate<CHUNK>(acc_k, x, tile_q, chunk, count, lane);
                 }
                 __syncthreads();
             }

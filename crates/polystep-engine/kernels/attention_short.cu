@@ -3,12 +3,11 @@
 // belongs to the kernel if its longer side is in (above, ROWS]. Longer ones are left to attention.cu and
 // attention_back.cu. The backward kernel works in two phases: first each warp owns 16 keys and makes dk and dv, leaving the
 // gradient of the scores in shared memory; then each owns 16 queries and makes dq from it. No two warps add to one number.
-#include "head.cuh"
+#include "scores.cuh"
 
 #define WARPS (ROWS / 16)
 #define THREADS (ROWS * 2)
 #define TILE_ROWS (ROWS * PAD * 2) // bytes
-#define NONE __int_as_float(0xff800000)
 #define STRIDE (ROWS + 8) // of the scores' gradient, [key][query]
 #define CHUNK 32          // queries whose scores a warp holds at once, backward
 #define BLOCKS (HD > 64 ? 1 : ROWS > 64 ? 2 : 4)
@@ -24,10 +23,6 @@ __device__ __forceinline__ void fetch_rows(unsigned tile, const u16* from, int l
     fetch_tile<ROWS, THREADS>(tile, from, ld, len, (len + 15) / 16 * 16);
 }
 
-__device__ __forceinline__ void clear_row(u16* to) {
-    for (int c = threadIdx.x; c < HD / 2; c += THREADS) reinterpret_cast<unsigned*>(to)[c] = 0;
-}
-
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 attention_short(const u16* q, const u16* k, const u16* v, int ldq, int ldk, int ldv, u16* out, float* lse,
                 const Header* head, const int* cu_q, const int* cu_k, int side_q, int rows_q, int causal, int above,
@@ -37,7 +32,7 @@ attention_short(const u16* q, const u16* k, const u16* v, int ldq, int ldk, int 
     int q0 = cu_q[s], lq = cu_q[s + 1] - q0, k0 = cu_k[s], lk = cu_k[s + 1] - k0, longest = max(lq, lk);
     begin();
     if (clears)
-        for (int r = real_q + s; r < rows_q; r += gridDim.y) clear_row(out + ((size_t)r * heads + h) * HD);
+        for (int r = real_q + s; r < rows_q; r += gridDim.y) clear_row<THREADS>(out + ((size_t)r * heads + h) * HD);
     if (s >= sequences) return;
     if (longest > ROWS || longest <= above) return;
     unsigned tile_q = address(smem), tile_k = tile_q + TILE_ROWS, tile_v = tile_k + TILE_ROWS;
@@ -60,20 +55,7 @@ attention_short(const u16* q, const u16* k, const u16* v, int ldq, int ldk, int 
         int count = keys - first;
         bool busy = row < lq && count > 0;
         if (busy) {
-#pragma unroll
-            for (int n = 0; n < 8; n++) x[n][0] = x[n][1] = x[n][2] = x[n][3] = 0.f;
-#pragma unroll
-            for (int c = 0; c < HDP; c += 16) {
-                unsigned a[4], b[4];
-                load_a(a, tile_q, row, c, lane);
-#pragma unroll
-                for (int n = 0; n < 4; n++)
-                    if (n * 16 < count) {
-                        load_b(b, tile_k, first + n * 16, c, lane);
-                        mma(x[2 * n], a, b[0], b[1]);
-                        mma(x[2 * n + 1], a, b[2], b[3]);
-                    }
-            }
+            product<64>(x, tile_q, row, tile_k, first, count, lane);
             float top[2] = {peak[0], peak[1]};
 #pragma unroll
             for (int n = 0; n < 8; n++)
@@ -107,77 +89,9 @@ attention_short(const u16* q, const u16* k, const u16* v, int ldq, int ldk, int 
             arrive<0>();
             __syncthreads();
         }
-        if (busy) {
-#pragma unroll
-            for (int n = 0; n < 4; n++)
-                if (n * 16 < count) {
-                    unsigned a[4] = {pack(x[2 * n][0], x[2 * n][1]), pack(x[2 * n][2], x[2 * n][3]),
-                                     pack(x[2 * n + 1][0], x[2 * n + 1][1]), pack(x[2 * n + 1][2], x[2 * n + 1][3])};
-#pragma unroll
-                    for (int c = 0; c < HDP; c += 16) {
-                        unsigned b[4];
-                        load_bt(b, tile_v, first + n * 16, c, lane);
-                        mma(o[c / 8], a, b[0], b[1]);
-                        mma(o[c / 8 + 1], a, b[2], b[3]);
-                    }
-                }
-        }
+        if (busy) accumulate<64>(o, x, tile_v, first, count, lane);
     }
-#pragma unroll
-    for (int i = 0; i < 2; i++) {
-        sum[i] += __shfl_xor_sync(0xffffffffu, sum[i], 1);
-        sum[i] += __shfl_xor_sync(0xffffffffu, sum[i], 2);
-        int r = row + group + i * 8;
-        if (r >= lq) continue;
-        float inverse = sum[i] > 0.f ? 1.f / sum[i] : 0.f;
-        if (pair == 0)
-            lse[(size_t)(q0 + r) * heads + h] = sum[i] > 0.f ? (peak[i] + log2f(sum[i])) * 0.69314718055994531f : 0.f;
-        unsigned* to = reinterpret_cast<unsigned*>(out + ((size_t)(q0 + r) * heads + h) * HD);
-#pragma unroll
-        for (int n = 0; n < HD / 8; n++) to[n * 4 + pair] = pack(o[n][2 * i] * inverse, o[n][2 * i + 1] * inverse);
-    }
-}
-
-struct Grad {
-    u16* to;
-    int ld;
-    float* partial; // [sequences·lines, heads·HD]
-};
-
-// x = 16 rows of tile a · `CHUNK` rows of tile b from `first`, `count` of which matter.
-__device__ __forceinline__ void product(float (*x)[4], unsigned a_tile, int a_row, unsigned b_tile, int first, int count,
-                                        int lane) {
-#pragma unroll
-    for (int n = 0; n < CHUNK / 8; n++) x[n][0] = x[n][1] = x[n][2] = x[n][3] = 0.f;
-#pragma unroll
-    for (int c = 0; c < HDP; c += 16) {
-        unsigned a[4], b[4];
-        load_a(a, a_tile, a_row, c, lane);
-#pragma unroll
-        for (int n = 0; n < CHUNK / 16; n++)
-            if (n * 16 < count) {
-                load_b(b, b_tile, first + n * 16, c, lane);
-                mma(x[2 * n], a, b[0], b[1]);
-                mma(x[2 * n + 1], a, b[2], b[3]);
-            }
-    }
-}
-
-// acc += x · rows of the tile from `first`.
-__device__ __forceinline__ void accumulate(float (*acc)[4], float (*x)[4], unsigned tile, int first, int count, int lane) {
-#pragma unroll
-    for (int n = 0; n < CHUNK / 16; n++)
-        if (n * 16 < count) {
-            unsigned a[4] = {pack(x[2 * n][0], x[2 * n][1]), pack(x[2 * n][2], x[2 * n][3]),
-                             pack(x[2 * n + 1][0], x[2 * n + 1][1]), pack(x[2 * n + 1][2], x[2 * n + 1][3])};
-#pragma unroll
-            for (int c = 0; c < HDP; c += 16) {
-                unsigned b[4];
-                load_bt(b, tile, first + n * 16, c, lane);
-                mma(acc[c / 8], a, b[0], b[1]);
-                mma(acc[c / 8 + 1], a, b[2], b[3]);
-            }
-        }
+    finish(o, peak, sum, out, lse, q0, row, lq, heads, h, group, pair);
 }
 
 // Writes 16 rows and leaves their column sums (still one per thread) in the first two of each four.
@@ -187,15 +101,7 @@ __device__ __forceinline__ void emit(float (*acc)[4], float factor, Grad g, int 
     for (int n = 0; n < HD / 8; n++)
 #pragma unroll
         for (int e = 0; e < 4; e++) acc[n][e] *= factor;
-#pragma unroll
-    for (int i = 0; i < 2; i++) {
-        int r = row + group + i * 8;
-        if (r < len) {
-            unsigned* to = reinterpret_cast<unsigned*>(g.to + (size_t)(origin + r) * g.ld + h * HD);
-#pragma unroll
-            for (int n = 0; n < HD / 8; n++) to[n * 4 + pair] = pack(acc[n][2 * i], acc[n][2 * i + 1]);
-        }
-    }
+    write_rows(acc, g, origin, row, len, h, group, pair);
 #pragma unroll
     for (int n = 0; n < HD / 8; n++) acc[n][0] += acc[n][2], acc[n][1] += acc[n][3];
 }
@@ -206,16 +112,9 @@ __device__ __forceinline__ void sum_columns(float (*acc)[4], float* to, int lane
     for (int n = 0; n < HD / 8; n++)
 #pragma unroll
         for (int e = 0; e < 2; e++) {
-            float x = acc[n][e];
-            x += __shfl_xor_sync(0xffffffffu, x, 4);
-            x += __shfl_xor_sync(0xffffffffu, x, 8);
-            x += __shfl_xor_sync(0xffffffffu, x, 16);
+            float x = column_sum(acc[n][e]);
             if (lane < 4) to[n * 8 + lane * 2 + e] = x;
         }
-}
-
-__device__ __forceinline__ void clear_rows(Grad g, int real, int capacity, int h) {
-    for (int r = real + blockIdx.y; r < capacity; r += gridDim.y) clear_row(g.to + (size_t)r * g.ld + h * HD);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
@@ -229,9 +128,9 @@ attention_back_short(const u16* q, const u16* k, const u16* v, int ldq, int ldk,
     int q0 = cu_q[s], lq = cu_q[s + 1] - q0, k0 = cu_k[s], lk = cu_k[s + 1] - k0, longest = max(lq, lk);
     begin();
     if (clears) {
-        clear_rows(dq, real_q, rows_q, h);
-        clear_rows(dk, real_k, rows_k, h);
-        clear_rows(dv, real_k, rows_k, h);
+        clear_rows<THREADS>(dq, real_q, rows_q, h);
+        clear_rows<THREADS>(dk, real_k, rows_k, h);
+        clear_rows<THREADS>(dv, real_k, rows_k, h);
     }
     size_t line = ((size_t)s * lines * heads + h) * HD;
     if (s >= sequences) {
@@ -255,25 +154,7 @@ attention_back_short(const u16* q, const u16* k, const u16* v, int ldq, int ldk,
     fetch_rows(tile_v, v + (size_t)k0 * ldv + h * HD, ldv, lk);
     fetch_rows(tile_o, dout, ldo, lq);
     commit();
-    { // D = Σ dout∘out and the log-sum-exp (in log2): two threads per query
-        int r = threadIdx.x >> 1;
-        float sum = 0.f;
-        if (r < lq) {
-            const uint4* a = reinterpret_cast<const uint4*>(out + (size_t)r * ldo);
-            const uint4* b = reinterpret_cast<const uint4*>(dout + (size_t)r * ldo);
-#pragma unroll
-            for (int c = threadIdx.x & 1; c < HD / 8; c += 2) {
-                uint4 x = a[c], y = b[c];
-                sum += low(x.x) * low(y.x) + high(x.x) * high(y.x) + low(x.y) * low(y.y) + high(x.y) * high(y.y);
-                sum += low(x.z) * low(y.z) + high(x.z) * high(y.z) + low(x.w) * low(y.w) + high(x.w) * high(y.w);
-            }
-        }
-        sum += __shfl_xor_sync(0xffffffffu, sum, 1);
-        if ((threadIdx.x & 1) == 0) {
-            dot[r] = sum;
-            lse2[r] = r < lq ? lse[(size_t)r * heads] * 1.44269504088896340f : 0.f;
-        }
-    }
+    statistics(dot, lse2, out, dout, lse, threadIdx.x >> 1, threadIdx.x >> 1, lq, heads);
     const float scale = rsqrtf((float)HD), scale2 = scale * 1.44269504088896340f;
     int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, row = warp * 16, group = lane >> 2, pair = lane & 3;
     float acc_k[HDP / 8][4], acc_v[HDP / 8][4];
@@ -288,7 +169,7 @@ attention_back_short(const u16* q, const u16* k, const u16* v, int ldq, int ldk,
         for (int first = causal ? row / CHUNK * CHUNK : 0; first < lq; first += CHUNK) {
             float x[CHUNK / 8][4], dx[CHUNK / 8][4];
             int count = lq - first;
-            product(x, tile_k, row, tile_q, first, count, lane);
+            product<CHUNK>(x, tile_k, row, tile_q, first, count, lane);
 #pragma unroll
             for (int n = 0; n < CHUNK / 8; n++)
 #pragma unroll
@@ -297,8 +178,8 @@ attention_back_short(const u16* q, const u16* k, const u16* v, int ldq, int ldk,
                     bool allowed = query < lq && key < lk && (!causal || key <= query);
                     x[n][e] = allowed ? power2(x[n][e] * scale2 - lse2[query]) : 0.f;
                 }
-            accumulate(acc_v, x, tile_o, first, count, lane);
-            product(dx, tile_v, row, tile_o, first, count, lane);
+            accumulate<CHUNK>(acc_v, x, tile_o, first, count, lane);
+            product<CHUNK>(dx, tile_v, row, tile_o, first, count, lane);
 #pragma unroll
             for (int n = 0; n < CHUNK / 8; n++) {
                 int query = first + n * 8 + pair * 2;
@@ -309,7 +190,7 @@ attention_back_short(const u16* q, const u16* k, const u16* v, int ldq, int ldk,
                     *reinterpret_cast<unsigned*>(scores + (row + group + 8) * STRIDE + query) = pack(x[n][2], x[n][3]);
                 }
             }
-            accumulate(acc_k, x, tile_q, first, count, lane);
+            accumulate<CHUNK>(acc_k, x, tile_q, first, count, lane);
         }
         emit(acc_k, scale, dk, k0, row, lk, h, group, pair);
         emit(acc_v, 1.f, dv, k0, row, lk, h, group, pair);

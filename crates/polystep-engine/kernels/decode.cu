@@ -108,7 +108,7 @@ cached_attention(const u16* qkv, u16* cache, u16* out, const int* even, const in
 }
 
 extern "C" __global__ void __launch_bounds__(128)
-lane_attention(const u16* q, const u16* k, const u16* v, int ldk, int ldv, u16* out, const int* cu, const int* sources,
+source_attention(const u16* q, const u16* k, const u16* v, int ldk, int ldv, u16* out, const int* cu, const int* sources,
                const Header* head, int heads) {
     begin();
     __shared__ float scores[4][CHUNK];

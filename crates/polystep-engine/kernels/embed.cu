@@ -1,10 +1,7 @@
 // Token and position embedding with its layer norm, and the gradient of all three tables. No atomics: the token table is
 // summed in shared memory, each thread owning a column, over a chunk of tokens per block; the position table by one
 // block per position. Lookups read the fp32 master weights, not the bf16 copy. V tokens, D columns.
-#include "common.cuh"
-
-#define GROUPS ((D / 4 + 31) / 32)
-#define EACH_GROUP _Pragma("unroll") for (int j = 0, c = lane; j < GROUPS; j++, c += 32) if (D % 128 == 0 || c < D / 4)
+#include "rows.cuh"
 
 extern "C" __global__ void __launch_bounds__(128)
 embed(const int* ids, const int* pos, const float* token, const float* position, const float* gamma, const float* beta,
@@ -19,13 +16,7 @@ embed(const int* ids, const int* pos, const float* token, const float* position,
         v[j] = load4(token + t + 4 * c) * scale + load4(position + p + 4 * c);
         sum += sum4(v[j]);
     }
-    float mean = warp_sum(sum) * (1.f / D), var = 0.f;
-    EACH_GROUP {
-        v[j] = v[j] + make_float4(-mean, -mean, -mean, -mean);
-        var += sum4(v[j] * v[j]);
-    }
-    float rstd = rsqrtf(warp_sum(var) * (1.f / D) + 1e-5f);
-    if (lane == 0) *reinterpret_cast<float2*>(stat + 2 * row) = make_float2(mean, rstd);
+    float rstd = centre(v, sum, stat, row, lane);
     EACH_GROUP {
         float4 y = v[j] * rstd * load4(gamma + 4 * c) + load4(beta + 4 * c);
         if (drop.scale != 0.f) y = y * keep4(drop, head->seed_lo, head->seed_hi, row, c);
@@ -68,17 +59,7 @@ embed_back(const int* ids, const int* pos, const float* token, const float* posi
     }
     float* out = partial + (size_t)blockIdx.x * 2 * D;
 #pragma unroll
-    for (int q = 0; q < 2; q++) {
-        EACH_GROUP store4(&shared[warp][4 * c], q ? dbeta[j] : dgamma[j]);
-        __syncthreads();
-        for (int col = threadIdx.x; col < D; col += 256) {
-            float sum = 0.f;
-#pragma unroll
-            for (int w = 0; w < 8; w++) sum += shared[w][col];
-            out[q * D + col] = sum;
-        }
-        __syncthreads();
-    }
+    for (int q = 0; q < 2; q++) block_columns(q ? dbeta : dgamma, out + q * D, shared, lane, warp);
 }
 
 // grid (chunks, D / blockDim); dynamic shared memory V·blockDim floats; one partial token table per chunk.

@@ -1,11 +1,8 @@
-// Residual sum, dropout and layer norm in one pass; D columns, one warp per row, lane l owning columns 4l + 128j.
+// Residual sum, dropout and layer norm in one pass.
 // The backward kernel also sums the columns it has in its hands: of gamma's and beta's gradient, and of df, which is the
 // bias gradient of the linear layer that made f. Its sums are partial (one row per block); optimiser.cu adds them up in a
 // fixed order. Rows past the batch leave as exact zeros.
-#include "common.cuh"
-
-#define GROUPS ((D / 4 + 31) / 32)
-#define EACH_GROUP _Pragma("unroll") for (int j = 0, c = lane; j < GROUPS; j++, c += 32) if (D % 128 == 0 || c < D / 4)
+#include "rows.cuh"
 
 extern "C" __global__ void __launch_bounds__(128)
 addnorm(const float* x, const u16* f, const float* gamma, const float* beta, float* s, float* stat, u16* y,
@@ -28,31 +25,12 @@ addnorm(const float* x, const u16* f, const float* gamma, const float* beta, flo
         }
         sum += sum4(v[j]);
     }
-    float mean = warp_sum(sum) * (1.f / D), var = 0.f;
-    EACH_GROUP {
-        v[j] = v[j] + make_float4(-mean, -mean, -mean, -mean);
-        var += sum4(v[j] * v[j]);
-    }
-    float rstd = rsqrtf(warp_sum(var) * (1.f / D) + 1e-5f);
-    if (lane == 0) *reinterpret_cast<float2*>(stat + 2 * row) = make_float2(mean, rstd);
+    float rstd = centre(v, sum, stat, row, lane);
     EACH_GROUP {
         float4 out = v[j] * rstd * weight[j] + shift[j];
         store4(y + at + 4 * c, out);
         if (stream) store4(stream + at + 4 * c, out);
     }
-}
-
-// Adds up one quantity of the block's eight warps and writes it as one row of D sums.
-__device__ __forceinline__ void block_columns(const float4* acc, float* out, float (*shared)[D], int lane, int warp) {
-    EACH_GROUP store4(&shared[warp][4 * c], acc[j]);
-    __syncthreads();
-    for (int col = threadIdx.x; col < D; col += 256) {
-        float sum = 0.f;
-#pragma unroll
-        for (int w = 0; w < 8; w++) sum += shared[w][col];
-        out[col] = sum;
-    }
-    __syncthreads();
 }
 
 extern "C" __global__ void __launch_bounds__(256)

@@ -1,5 +1,7 @@
 //! One batch on the host: token rows packed end to end, with cumulative lengths (`cu`) beside them.
 
+use crate::Side;
+
 /// The packed tokens of one side.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Packed {
@@ -54,12 +56,12 @@ impl Packed {
 
 /// Decoding: which hypotheses are extended. Empty in training.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Lanes {
-    /// Where every lane's token stands in the decoder's input, from 0.
+pub struct Hypotheses {
+    /// Where the token of every hypothesis stands in the decoder's input, from 0.
     pub position: usize,
-    /// For each lane, which lane of the step before it continues (ignored at position 0).
+    /// For each hypothesis, which one of the step before it continues (ignored at position 0).
     pub parents: Vec<i32>,
-    /// For each lane, which source sequence it answers.
+    /// For each hypothesis, which source sequence it answers.
     pub sources: Vec<i32>,
 }
 
@@ -73,16 +75,24 @@ pub struct Batch {
     /// What each target position shall predict; as long as `tgt.ids`.
     pub labels: Vec<i32>,
     /// Only while decoding.
-    pub lanes: Lanes,
+    pub hypotheses: Hypotheses,
 }
 
 impl Batch {
+    /// The tokens of one side.
+    pub fn side(&self, side: Side) -> &Packed {
+        match side {
+            Side::Src => &self.src,
+            Side::Tgt => &self.tgt,
+        }
+    }
+
     /// Empties it, keeping the memory.
     pub fn clear(&mut self) {
         self.src.clear();
         self.tgt.clear();
         self.labels.clear();
-        self.lanes.parents.clear();
-        self.lanes.sources.clear();
+        self.hypotheses.parents.clear();
+        self.hypotheses.sources.clear();
     }
 }

@@ -1,5 +1,8 @@
 //! What can go wrong on a device, each as one sentence that says what to do.
 
+/// What may fail in the engine.
+pub(crate) type Result<T = (), E = EngineError> = std::result::Result<T, E>;
+
 /// An error of the engine.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
@@ -55,4 +58,9 @@ pub enum EngineError {
         /// What it said.
         message: String,
     },
+}
+
+/// An error unless a buffer has the length wanted.
+pub(crate) fn check_len(what: &'static str, got: usize, want: usize) -> Result {
+    if got == want { Ok(()) } else { Err(EngineError::Shape { what, got, want }) }
 }

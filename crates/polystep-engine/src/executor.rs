@@ -4,7 +4,7 @@
 //! Slot i of every program lives in the same memory: what one program leaves there, another may read (a decoder step reads
 //! the encoder's keys). A run that does not write a slot leaves it as it was.
 
-use crate::{Batch, EngineError, Program, Slot};
+use crate::{Batch, EngineError, Program, Result, Slot};
 
 /// The largest batch an executor must take; memory is allocated once for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +15,23 @@ pub struct Limits {
     pub src_tokens: usize,
     /// Target tokens in a batch.
     pub tgt_tokens: usize,
+}
+
+impl Limits {
+    /// An error if a batch is larger.
+    pub(crate) fn admit(&self, batch: &Batch) -> Result {
+        let (src, tgt) = (&batch.src, &batch.tgt);
+        let parts = [
+            ("sequences", src.sequences().max(tgt.sequences()), self.sequences),
+            ("source tokens", src.tokens(), self.src_tokens),
+            ("target tokens", tgt.tokens(), self.tgt_tokens),
+            ("labels", batch.labels.len(), self.tgt_tokens),
+        ];
+        match parts.into_iter().find(|(_, got, limit)| got > limit) {
+            Some((what, got, limit)) => Err(EngineError::Limit { what, got, limit }),
+            None => Ok(()),
+        }
+    }
 }
 
 /// Numbers that change from step to step.
@@ -33,7 +50,7 @@ pub struct Scalars {
 pub struct StepResult {
     /// Mean cross-entropy over the target tokens.
     pub loss: f32,
-    /// Global gradient norm before clipping (0 without an [`crate::Op::Adam`]).
+    /// Global gradient norm before clipping (0 without a [`crate::Adam`]).
     pub grad_norm: f32,
     /// Target tokens whose arg-max was right.
     pub right_tokens: u32,
@@ -53,38 +70,41 @@ pub trait Executor {
     fn limits(&self) -> Limits;
 
     /// Enqueues one run. Errors: a batch over the limits, a device failure.
-    fn run(&mut self, program: usize, batch: &Batch, scalars: &Scalars) -> Result<(), EngineError>;
+    fn run(&mut self, program: usize, batch: &Batch, scalars: &Scalars) -> Result;
 
     /// Waits for everything enqueued and returns the results of all runs since the last call, in order.
-    fn results(&mut self) -> Result<Vec<StepResult>, EngineError>;
+    fn results(&mut self) -> Result<Vec<StepResult>>;
 
     /// Waits; for each sequence of the *last* run, whether every arg-max equalled its label.
-    fn right(&mut self) -> Result<Vec<bool>, EngineError>;
+    fn right(&mut self) -> Result<Vec<bool>>;
 
-    /// Waits; tokens and log-probabilities found by the last [`crate::Op::TopTokens`], `k` per lane.
-    fn top(&mut self, tokens: &mut Vec<u8>, logprobs: &mut Vec<f32>) -> Result<(), EngineError>;
+    /// Waits; tokens and log-probabilities found by the last [`crate::BestTokens`], `k` per hypothesis.
+    fn top(&mut self, tokens: &mut Vec<u8>, logprobs: &mut Vec<f32>) -> Result;
 
     /// The flat parameters in fp32.
-    fn params(&mut self) -> Result<Vec<f32>, EngineError>;
+    fn params(&mut self) -> Result<Vec<f32>>;
 
     /// Replaces the flat parameters (and their bf16 copy).
-    fn set_params(&mut self, params: &[f32]) -> Result<(), EngineError>;
+    fn set_params(&mut self, params: &[f32]) -> Result;
 
     /// Adam's first and second moments, flat.
-    fn moments(&mut self) -> Result<(Vec<f32>, Vec<f32>), EngineError>;
+    fn moments(&mut self) -> Result<(Vec<f32>, Vec<f32>)>;
 
     /// Replaces Adam's moments.
-    fn set_moments(&mut self, first: &[f32], second: &[f32]) -> Result<(), EngineError>;
+    fn set_moments(&mut self, first: &[f32], second: &[f32]) -> Result;
+}
 
+/// What tests of single ops need on top of an [`Executor`]; training and decoding do without it.
+pub trait Inspect: Executor {
     /// The flat gradient of the last run.
-    fn grads(&mut self) -> Result<Vec<f32>, EngineError>;
+    fn grads(&mut self) -> Result<Vec<f32>>;
 
-    /// Replaces the flat gradient (tests of accumulating ops and of Adam).
-    fn set_grads(&mut self, grads: &[f32]) -> Result<(), EngineError>;
+    /// Replaces the flat gradient (tests of ops that add to it, and of Adam).
+    fn set_grads(&mut self, grads: &[f32]) -> Result;
 
     /// The real rows of a slot after the last run, as fp32, row-major.
-    fn read(&mut self, program: usize, slot: Slot) -> Result<Vec<f32>, EngineError>;
+    fn read(&mut self, program: usize, slot: Slot) -> Result<Vec<f32>>;
 
-    /// Writes the first rows of a slot (tests of single ops).
-    fn write(&mut self, program: usize, slot: Slot, values: &[f32]) -> Result<(), EngineError>;
+    /// Writes the first rows of a slot.
+    fn write(&mut self, program: usize, slot: Slot, values: &[f32]) -> Result;
 }

@@ -15,7 +15,9 @@ pub mod optest;
 pub mod philox;
 pub mod program;
 
-pub use batch::{Batch, Lanes, Packed};
+pub use batch::{Batch, Hypotheses, Packed};
 pub use error::EngineError;
-pub use executor::{Executor, Limits, Scalars, StepResult};
-pub use program::{Activation, Dim, Dropout, Dtype, Norm, NormOrder, Op, Param, Program, Side, Slot, SlotInfo, View};
+pub use executor::{Executor, Inspect, Limits, Scalars, StepResult};
+pub use program::*;
+
+pub(crate) use error::Result;

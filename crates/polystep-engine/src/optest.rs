@@ -5,10 +5,10 @@
 //! that a backward op starts from *is* the random functional: L = Σ ⟨cotangent, output⟩ (or the loss).
 
 use crate::philox::philox;
-use crate::{Batch, Dim, Dtype, EngineError, Executor, Limits, Op, Packed, Param, Program, Scalars, Side, Slot};
+use crate::{Batch, Dim, Dtype, Inspect, Limits, Op, Packed, Param, Program, Result, Scalars, Side, Slot};
 
 mod cases;
-pub use cases::cases;
+pub use cases::{LARGE_ROWS, cases, large_cases};
 
 /// Something that a run leaves behind and that two devices must agree on.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,7 +18,7 @@ pub enum Output {
     /// The gradient of a parameter.
     Grad(&'static str, Param),
     /// The flat parameters and Adam's moments.
-    State,
+    Trained,
     /// Loss, gradient norm, right tokens and right sequences.
     Result,
     /// Which sequences were right.
@@ -96,17 +96,16 @@ impl Case {
     }
 }
 
+/// What a run left behind, by name.
+pub type Outputs = Vec<(String, Vec<f32>)>;
+
 /// Makes an executor for a case and runs it.
-pub fn run_on<F>(case: &Case, make: F) -> Result<Vec<(String, Vec<f32>)>, EngineError>
-where
-    F: FnOnce(Vec<Program>, Limits) -> Result<Box<dyn Executor>, EngineError>,
-{
-    let mut executor = make(vec![case.program.clone()], case.limits)?;
-    run(case, executor.as_mut())
+pub fn run_on<E: Inspect>(case: &Case, make: impl FnOnce(Vec<Program>, Limits) -> Result<E>) -> Result<Outputs> {
+    run(case, &mut make(vec![case.program.clone()], case.limits)?)
 }
 
 /// Runs a case as program 0 of an executor; returns its outputs by name.
-pub fn run(case: &Case, executor: &mut dyn Executor) -> Result<Vec<(String, Vec<f32>)>, EngineError> {
+pub fn run(case: &Case, executor: &mut impl Inspect) -> Result<Outputs> {
     executor.set_params(&case.params)?;
     executor.set_moments(&case.moments.0, &case.moments.1)?;
     executor.set_grads(&case.grads)?;
@@ -120,10 +119,9 @@ pub fn run(case: &Case, executor: &mut dyn Executor) -> Result<Vec<(String, Vec<
         match output {
             Output::Slot(slot) => named.push((case.program.info(*slot).name.clone(), executor.read(0, *slot)?)),
             Output::Grad(name, p) => {
-                let grads = executor.grads()?;
-                named.push((format!("gradient of {name}"), grads[p.offset..p.offset + p.len()].to_vec()));
+                named.push((format!("gradient of {name}"), executor.grads()?[p.range()].to_vec()));
             }
-            Output::State => {
+            Output::Trained => {
                 let (first, second) = executor.moments()?;
                 named.push(("parameters".into(), executor.params()?));
                 named.push(("first moments".into(), first));
@@ -160,6 +158,9 @@ pub(crate) fn bf16(x: f32) -> f32 {
     half::bf16::from_f32(x).to_f32()
 }
 
+/// Lengths of the source and of the target sequences.
+type Lengths<'a> = (&'a [usize], &'a [usize]);
+
 /// Builds a [`Case`] piece by piece.
 struct Build {
     case: Case,
@@ -167,10 +168,11 @@ struct Build {
 }
 
 impl Build {
-    fn new(name: impl Into<String>, seed: u64, src: &[usize], tgt: &[usize], vocab: usize) -> Build {
+    fn new(name: String, (src, tgt): Lengths, vocab: usize) -> Build {
+        let seed = name.bytes().fold(17, |h: u64, b| h.wrapping_mul(1_000_003) ^ u64::from(b));
         let mut build = Build {
             case: Case {
-                name: name.into(),
+                name,
                 program: Program::default(),
                 batch: Batch::default(),
                 limits: Limits {
@@ -222,13 +224,6 @@ impl Build {
             .collect()
     }
 
-    fn tokens_of(&self, side: Side) -> usize {
-        match side {
-            Side::Src => self.case.batch.src.tokens(),
-            Side::Tgt => self.case.batch.tgt.tokens(),
-        }
-    }
-
     fn slot(&mut self, name: &str, side: Side, cols: usize, dtype: Dtype) -> Slot {
         self.case.program.slot(name, Dim::Tokens(side), cols, dtype)
     }
@@ -243,7 +238,7 @@ impl Build {
     /// A slot with random numbers in it.
     fn input(&mut self, name: &str, side: Side, cols: usize, dtype: Dtype) -> Slot {
         let slot = self.slot(name, side, cols, dtype);
-        let values = self.numbers(self.tokens_of(side) * cols, 1.5);
+        let values = self.numbers(self.case.batch.side(side).tokens() * cols, 1.5);
         self.case.inputs.push((slot, values));
         slot
     }
@@ -281,7 +276,7 @@ impl Build {
         }
     }
 
-    fn push(&mut self, op: Op) {
+    fn push(&mut self, op: impl Into<Op>) {
         self.case.program.push(op);
     }
 

@@ -1,7 +1,7 @@
 //! A model as data: slots (activations), params (ranges of one flat buffer) and the ops between them.
 //!
 //! The decision a reader would get wrong: backward ops *overwrite* what they write, with one exception that says
-//! so (the token table in [`Op::EmbedBack`], which is the output's too); nothing is ever zeroed between steps.
+//! so (the token table in [`EmbedBack`], which is the output's too); nothing is ever zeroed between steps.
 //! Rows past the batch's real tokens (a CUDA graph has fixed shapes) hold finite values in forward slots and exact
 //! zeros in every gradient slot, so that weight gradients may sum over all rows of the capacity.
 
@@ -19,7 +19,7 @@ pub enum Side {
 pub enum Dim {
     /// One row per source or target token of the batch; changes from batch to batch.
     Tokens(Side),
-    /// A decoder's cache: so many positions, each with one row per lane ([`crate::Limits::sequences`]).
+    /// A decoder's cache: so many positions, each with one row per hypothesis ([`crate::Limits::sequences`]).
     Cache(usize),
 }
 
@@ -77,6 +77,11 @@ pub struct Param {
 }
 
 impl Param {
+    /// Its elements in the flat buffer.
+    pub fn range(&self) -> std::ops::Range<usize> {
+        self.offset..self.offset + self.len()
+    }
+
     /// Number of elements.
     pub fn len(&self) -> usize {
         self.rows * self.cols
@@ -125,137 +130,254 @@ pub enum Activation {
     Gelu,
 }
 
-/// One operation. Every op runs over the real rows of its batch.
-#[derive(Clone, Debug)]
-#[allow(missing_docs)] // the fields are the letters of each op's formula
-pub enum Op {
-    /// `out = drop(LN(token[id]·scale + position[pos + 2]))`, ids and positions of `side` from the batch.
-    Embed {
-        side: Side,
-        token: Param,
-        position: Param,
-        norm: Norm,
-        scale: f32,
-        dropout: Option<Dropout>,
-        /// `[tokens, 2]` F32: mean and 1/std of each row.
-        stat: Slot,
-        /// F32: the start of the residual stream.
-        out: Slot,
-        /// The same in Act, where a linear layer reads it (post-norm).
-        out_act: Option<Slot>,
-    },
-    /// Gradient of [`Op::Embed`]. The gradient of `out` is `g` (F32) plus, if given, `dy` (Act).
-    /// *Adds* to the gradient of `token`; overwrites those of `position` (all rows) and `norm`.
-    EmbedBack {
-        side: Side,
-        token: Param,
-        position: Param,
-        norm: Norm,
-        scale: f32,
-        dropout: Option<Dropout>,
-        stat: Slot,
-        g: Slot,
-        dy: Option<Slot>,
-    },
-    /// `s = x + drop(f)`, `y = LN(s)`. Without `f`, s = x and is not written again.
-    AddNorm {
-        /// F32.
-        x: Slot,
-        /// Act.
-        f: Option<Slot>,
-        dropout: Option<Dropout>,
-        norm: Norm,
-        /// F32; ignored without `f` (then it equals `x`).
-        s: Slot,
-        /// `[tokens, 2]` F32: mean and 1/std.
-        stat: Slot,
-        /// Act.
-        y: Slot,
-        /// F32 copy of `y`: the residual stream of a post-norm model.
-        y_stream: Option<Slot>,
-    },
-    /// Gradient of [`Op::AddNorm`]. `g` (F32) holds the gradient of the stream that leaves the op (of `s` for pre-norm,
-    /// of `y` for post-norm; nothing yet if `first`) and receives that of `x`. `dy` is the gradient of `y` (Act).
-    /// Pre: g ← g + LN'(dy). Post: g ← LN'(g + dy). Then `df = drop(g)` in Act. Overwrites the gradients of `norm`.
-    AddNormBack {
-        order: NormOrder,
-        first: bool,
-        s: Slot,
-        stat: Slot,
-        norm: Norm,
-        dropout: Option<Dropout>,
-        g: Slot,
-        dy: Slot,
-        df: Option<Slot>,
-    },
-    /// `y = x·Wᵀ + b`; x is `w.cols` wide, y `w.rows` wide; both Act (the logits of a decoding program: y in F32).
-    Linear { x: View, w: Param, b: Option<Param>, y: View },
-    /// Gradient of [`Op::Linear`]: `dx = dy·W` (if asked), grad(w) = dyᵀ·x, grad(b) = Σ rows of dy.
-    LinearBack { x: View, w: Param, b: Option<Param>, dy: View, dx: Option<View> },
-    /// `y = act(x)`; both Act.
-    Activate { kind: Activation, x: Slot, y: Slot },
-    /// `d ← d·act'(x)`, in place: `d` comes as the gradient of y and leaves as that of x.
-    ActivateBack { kind: Activation, x: Slot, d: Slot },
-    /// Softmax attention of each sequence's queries over its own keys, per head; all operands `heads·head_dim` wide, the
-    /// scores scaled by 1/√head_dim. Head h has columns `h·head_dim ..`.
-    Attention {
-        q: View,
-        k: View,
-        v: View,
-        queries: Side,
-        keys: Side,
-        causal: bool,
-        heads: usize,
-        head_dim: usize,
-        /// Act, `[query tokens, heads·head_dim]`.
-        out: Slot,
-        /// `[query tokens, heads]` F32: log-sum-exp of the scaled scores.
-        lse: Slot,
-    },
-    /// Gradient of [`Op::Attention`].
-    AttentionBack {
-        q: View,
-        k: View,
-        v: View,
-        queries: Side,
-        keys: Side,
-        causal: bool,
-        heads: usize,
-        head_dim: usize,
-        out: Slot,
-        lse: Slot,
-        dout: Slot,
-        dq: View,
-        dk: View,
-        dv: View,
-    },
-    /// Softmax cross-entropy of `logits` (Act, target tokens × vocabulary) with the batch's labels, mean over its target
-    /// tokens. Reports loss, right tokens and right sequences (every arg-max, first index on ties, equals its label).
-    /// With `backward`, logits are overwritten by their gradient.
-    CrossEntropy { logits: Slot, backward: bool },
-    /// Decoding: one token per lane (target sequences of length 1; lane l is target row l). The key and value of each lane's
-    /// token, columns `d..2d` and `2d..3d` of `qkv` (d = heads·head_dim), enter the cache at row `position·lanes + l` (lanes =
-    /// [`crate::Limits::sequences`], position from [`crate::Lanes`]); then the lane's query attends to its own token and to
-    /// those of its line of ancestors.
-    CachedAttention {
-        /// Act, `[target tokens, 3·d]`.
-        qkv: Slot,
-        /// Act, `[Cache(positions), 2·d]`: keys, then values. Never moved: [`crate::Lanes::parents`] says who continues whom.
-        cache: Slot,
-        heads: usize,
-        head_dim: usize,
-        /// Act, `[target tokens, d]`.
-        out: Slot,
-    },
-    /// Decoding: lane l's query attends to all keys of source sequence `Lanes::sources[l]` of the last run whose batch had
-    /// source tokens.
-    LaneAttention { q: Slot, k: View, v: View, heads: usize, head_dim: usize, out: Slot },
-    /// The `k` largest log-softmax values of each row of `logits` (F32), best first, the smaller token on ties; read by
-    /// [`crate::Executor::top`].
-    TopTokens { logits: Slot, k: usize },
-    /// Global gradient norm, clipping to `clip` (none if 0), then Adam over the whole flat buffer with the step's learning
-    /// rate and number from [`crate::Scalars`]; decoupled weight decay. CUDA also refreshes the bf16 copy of the weights.
-    Adam { beta1: f32, beta2: f32, eps: f32, weight_decay: f32, clip: f32 },
+/// Declares [`Op`]: one variant for each payload struct, both of the same name.
+macro_rules! ops {
+    ($($name:ident),* $(,)?) => {
+        /// One operation. Every op runs over the real rows of its batch.
+        #[derive(Clone, Copy, Debug)]
+        pub enum Op {
+            $(#[doc = concat!("See the struct [`", stringify!($name), "`].")] $name($name)),*
+        }
+
+        impl Op {
+            /// What the op is called in timings.
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(Op::$name(_) => stringify!($name)),*
+                }
+            }
+        }
+
+        $(impl From<$name> for Op {
+            fn from(op: $name) -> Op {
+                Op::$name(op)
+            }
+        })*
+    };
+}
+
+ops![
+    Embed,
+    EmbedBack,
+    AddNorm,
+    AddNormBack,
+    Linear,
+    LinearBack,
+    Activate,
+    ActivateBack,
+    Attention,
+    AttentionBack,
+    CrossEntropy,
+    CachedAttention,
+    SourceAttention,
+    BestTokens,
+    Adam,
+];
+
+/// `out = drop(LN(token[id]·scale + position[pos + 2]))`, ids and positions of `side` from the batch.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)] // here and below: the fields are the letters of the op's formula
+pub struct Embed {
+    pub side: Side,
+    pub token: Param,
+    pub position: Param,
+    pub norm: Norm,
+    pub scale: f32,
+    pub dropout: Option<Dropout>,
+    /// `[tokens, 2]` F32: mean and 1/std of each row.
+    pub stat: Slot,
+    /// F32: the start of the residual stream.
+    pub out: Slot,
+    /// The same in Act, where a linear layer reads it (post-norm).
+    pub out_act: Option<Slot>,
+}
+
+/// Gradient of [`Embed`]. The gradient of `out` is `g` (F32) plus, if given, `dy` (Act).
+/// *Adds* to the gradient of `token`; overwrites those of `position` (all rows) and `norm`.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub struct EmbedBack {
+    pub of: Embed,
+    pub g: Slot,
+    pub dy: Option<Slot>,
+}
+
+/// `s = x + drop(f)`, `y = LN(s)`. Without `f`, s = x and is not written again.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub struct AddNorm {
+    /// F32.
+    pub x: Slot,
+    /// Act.
+    pub f: Option<Slot>,
+    pub dropout: Option<Dropout>,
+    pub norm: Norm,
+    /// F32; ignored without `f` (then it equals `x`).
+    pub s: Slot,
+    /// `[tokens, 2]` F32: mean and 1/std.
+    pub stat: Slot,
+    /// Act.
+    pub y: Slot,
+    /// F32 copy of `y`: the residual stream of a post-norm model.
+    pub y_stream: Option<Slot>,
+}
+
+/// Gradient of [`AddNorm`]. `g` (F32) holds the gradient of the stream that leaves the op (of `s` for pre-norm,
+/// of `y` for post-norm; nothing yet if `first`) and receives that of `x`. `dy` is the gradient of `y` (Act).
+/// Pre: g ← g + LN'(dy). Post: g ← LN'(g + dy). Then `df = drop(g)` in Act. Overwrites the gradients of `norm`.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub struct AddNormBack {
+    pub of: AddNorm,
+    pub order: NormOrder,
+    pub first: bool,
+    pub g: Slot,
+    pub dy: Slot,
+    pub df: Option<Slot>,
+}
+
+/// `y = x·Wᵀ + b`; x is `w.cols` wide, y `w.rows` wide; both Act (the logits of a decoding program: y in F32).
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub struct Linear {
+    pub x: View,
+    pub w: Param,
+    pub b: Option<Param>,
+    pub y: View,
+}
+
+/// Gradient of [`Linear`]: `dx = dy·W` (if asked), grad(w) = dyᵀ·x, grad(b) = Σ rows of dy. Does not read `y`.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub struct LinearBack {
+    pub of: Linear,
+    pub dy: View,
+    pub dx: Option<View>,
+}
+
+/// `y = act(x)`; both Act.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub struct Activate {
+    pub kind: Activation,
+    pub x: Slot,
+    pub y: Slot,
+}
+
+/// `d ← d·act'(x)`, in place: `d` comes as the gradient of y and leaves as that of x. Does not read `y`.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub struct ActivateBack {
+    pub of: Activate,
+    pub d: Slot,
+}
+
+/// How many heads an attention has, and their width. Head h has columns `h·dim ..`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Heads {
+    pub count: usize,
+    pub dim: usize,
+}
+
+impl Heads {
+    /// Columns of all heads together.
+    pub fn width(&self) -> usize {
+        self.count * self.dim
+    }
+}
+
+/// Softmax attention of each sequence's queries over its own keys, per head; all operands are as wide as all heads, the
+/// scores scaled by 1/√dim.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub struct Attention {
+    pub q: View,
+    pub k: View,
+    pub v: View,
+    pub queries: Side,
+    pub keys: Side,
+    pub causal: bool,
+    pub heads: Heads,
+    /// Act, as wide as all heads.
+    pub out: Slot,
+    /// `[query tokens, heads]` F32: log-sum-exp of the scaled scores.
+    pub lse: Slot,
+}
+
+/// Gradient of [`Attention`].
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub struct AttentionBack {
+    pub of: Attention,
+    pub dout: Slot,
+    pub dq: View,
+    pub dk: View,
+    pub dv: View,
+}
+
+/// Softmax cross-entropy of `logits` (Act, target tokens × vocabulary) with the batch's labels, mean over its target
+/// tokens. Reports loss, right tokens and right sequences (every arg-max, first index on ties, equals its label).
+/// With `backward`, logits are overwritten by their gradient.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub struct CrossEntropy {
+    pub logits: Slot,
+    pub backward: bool,
+}
+
+/// Decoding: one token per hypothesis (target sequences of length 1; hypothesis h is target row h). Key and value of
+/// its token, columns `d..2d` and `2d..3d` of `qkv` (d = width of all heads), enter the cache at row
+/// `position·n + h` (n = [`crate::Limits::sequences`], position from [`crate::Hypotheses`]). Then its query attends to its
+/// own token and to those of its line of ancestors.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub struct CachedAttention {
+    /// Act, `[target tokens, 3·d]`.
+    pub qkv: Slot,
+    /// Act, `[Cache(positions), 2·d]`: keys, then values. Never moved: [`crate::Hypotheses::parents`] says who continues
+    /// whom.
+    pub cache: Slot,
+    pub heads: Heads,
+    /// Act, `[target tokens, d]`.
+    pub out: Slot,
+}
+
+/// Decoding: the query of hypothesis h attends to all keys of source sequence `Hypotheses::sources[h]` of the last run
+/// whose batch had source tokens.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub struct SourceAttention {
+    pub q: Slot,
+    pub k: View,
+    pub v: View,
+    pub heads: Heads,
+    pub out: Slot,
+}
+
+/// The `k` largest log-softmax values of each row of `logits` (F32), best first, the smaller token on ties; read by
+/// [`crate::Executor::top`].
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub struct BestTokens {
+    pub logits: Slot,
+    pub k: usize,
+}
+
+/// Global gradient norm, clipping to `clip` (none if 0), then Adam over the whole flat buffer with the step's learning
+/// rate and number from [`crate::Scalars`]; decoupled weight decay. CUDA also refreshes the bf16 copy of the weights.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Adam {
+    /// Decay of the first moment.
+    pub beta1: f32,
+    /// Decay of the second moment.
+    pub beta2: f32,
+    /// Added to the root of the second moment.
+    pub eps: f32,
+    /// Decoupled weight decay.
+    pub weight_decay: f32,
+    /// Largest global gradient norm; 0 for none.
+    pub clip: f32,
 }
 
 /// Slots and ops, in the order in which they run.
@@ -277,8 +399,8 @@ impl Program {
     }
 
     /// Appends an op.
-    pub fn push(&mut self, op: Op) {
-        self.ops.push(op);
+    pub fn push(&mut self, op: impl Into<Op>) {
+        self.ops.push(op.into());
     }
 
     /// The description of a slot.
@@ -289,40 +411,27 @@ impl Program {
     /// Floating-point operations of the matrix products of one run (attention counted over the given lengths), the
     /// usual measure for "share of peak".
     pub fn flops(&self, src_lens: &[usize], tgt_lens: &[usize]) -> f64 {
-        let tokens = |side| -> f64 {
-            match side {
-                Side::Src => src_lens.iter().sum::<usize>() as f64,
-                Side::Tgt => tgt_lens.iter().sum::<usize>() as f64,
-            }
-        };
-        let rows = |dim| match dim {
-            Dim::Tokens(side) => tokens(side),
-            Dim::Cache(_) => 0.0,
-        };
         let lens = |side| match side {
             Side::Src => src_lens,
             Side::Tgt => tgt_lens,
         };
-        let pairs = |q, k, causal: bool| -> f64 {
-            let all: f64 = lens(q).iter().zip(lens(k)).map(|(&a, &b)| (a * b) as f64).sum();
-            if causal { all / 2.0 } else { all }
+        let rows = |view: View| match self.info(view.slot).rows {
+            Dim::Tokens(side) => lens(side).iter().sum::<usize>() as f64,
+            Dim::Cache(_) => 0.0,
         };
-        self.ops
-            .iter()
-            .map(|op| match op {
-                Op::Linear { x, w, .. } => 2.0 * rows(self.info(x.slot).rows) * w.len() as f64,
-                Op::LinearBack { x, w, dx, .. } => {
-                    let products = if dx.is_some() { 4.0 } else { 2.0 };
-                    products * rows(self.info(x.slot).rows) * w.len() as f64
-                }
-                Op::Attention { queries, keys, causal, heads, head_dim, .. } => {
-                    4.0 * pairs(*queries, *keys, *causal) * (heads * head_dim) as f64
-                }
-                Op::AttentionBack { queries, keys, causal, heads, head_dim, .. } => {
-                    10.0 * pairs(*queries, *keys, *causal) * (heads * head_dim) as f64
-                }
-                _ => 0.0,
-            })
-            .sum()
+        let attention = |it: &Attention| -> f64 {
+            let pairs: f64 = lens(it.queries).iter().zip(lens(it.keys)).map(|(&a, &b)| (a * b) as f64).sum();
+            (if it.causal { pairs / 2.0 } else { pairs }) * it.heads.width() as f64
+        };
+        let flops = |op: &Op| match op {
+            Op::Linear(Linear { x, w, .. }) => 2.0 * rows(*x) * w.len() as f64,
+            Op::LinearBack(LinearBack { of: Linear { x, w, .. }, dx, .. }) => {
+                (if dx.is_some() { 4.0 } else { 2.0 }) * rows(*x) * w.len() as f64
+            }
+            Op::Attention(it) => 4.0 * attention(it),
+            Op::AttentionBack(it) => 10.0 * attention(&it.of),
+            _ => 0.0,
+        };
+        self.ops.iter().map(flops).sum()
     }
 }

@@ -3,10 +3,10 @@
 
 use polystep_engine::cpu::Cpu;
 use polystep_engine::optest::{self, Case, Functional, Wrt};
-use polystep_engine::{EngineError, Executor, Limits, Program};
+use polystep_engine::{EngineError, Executor, Inspect, Limits, Program};
 
-fn cpu(threads: usize) -> impl FnOnce(Vec<Program>, Limits) -> Result<Box<dyn Executor>, EngineError> {
-    move |programs, limits| Ok(Box::new(Cpu::new(programs, limits, threads)?))
+fn cpu(threads: usize) -> impl FnOnce(Vec<Program>, Limits) -> Result<Cpu, EngineError> {
+    move |programs, limits| Cpu::new(programs, limits, threads)
 }
 
 /// L of a case, in f64 over the fp32 outputs.
@@ -82,7 +82,7 @@ fn gradients_match_finite_differences() {
                     });
                 }
                 Wrt::Param { name, param, added } => {
-                    let range = param.offset..param.offset + param.len();
+                    let range = param.range();
                     let before = if *added { &case.grads[range.clone()] } else { &vec![0.0; param.len()][..] };
                     let got: Vec<f32> = grads[range].iter().zip(before).map(|(a, b)| a - b).collect();
                     let mut params = case.params.clone();
@@ -105,7 +105,7 @@ fn gradients_match_finite_differences() {
 
 #[test]
 fn any_number_of_threads_gives_the_same_bits() {
-    for case in optest::cases() {
+    for case in optest::cases().into_iter().chain(optest::large_cases(128)) {
         let one = optest::run_on(&case, cpu(1)).unwrap();
         for threads in [2, 3] {
             for ((name, a), (_, b)) in one.iter().zip(&optest::run_on(&case, cpu(threads)).unwrap()) {
@@ -118,7 +118,7 @@ fn any_number_of_threads_gives_the_same_bits() {
 
 #[test]
 fn case_names_are_unique_and_values_are_bf16() {
-    let cases = optest::cases();
+    let cases: Vec<Case> = optest::cases().into_iter().chain(optest::large_cases(128)).collect();
     let names: std::collections::BTreeSet<_> = cases.iter().map(|c| &c.name).collect();
     assert_eq!(names.len(), cases.len());
     for case in &cases {

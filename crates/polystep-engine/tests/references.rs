@@ -2,7 +2,7 @@
 
 use polystep_engine::cpu::Cpu;
 use polystep_engine::optest::{self, Case};
-use polystep_engine::{Activation, Op};
+use polystep_engine::{Activate, Activation, Adam, Attention, Linear, LinearBack, Op};
 
 fn outputs(case: &Case) -> Vec<(String, Vec<f32>)> {
     let mut cpu = Cpu::new(vec![case.program.clone()], case.limits, 2).unwrap();
@@ -29,8 +29,8 @@ fn cases_of(pick: impl Fn(&Op) -> bool) -> Vec<Case> {
 
 #[test]
 fn adam_is_pytorchs() {
-    for case in cases_of(|op| matches!(op, Op::Adam { .. })) {
-        let Op::Adam { beta1, beta2, eps, weight_decay, clip } = case.program.ops[0] else { unreachable!() };
+    for case in cases_of(|op| matches!(op, Op::Adam(_))) {
+        let Op::Adam(Adam { beta1, beta2, eps, weight_decay, clip }) = case.program.ops[0] else { unreachable!() };
         let [b1, b2, eps, decay, clip] = [beta1, beta2, eps, weight_decay, clip].map(f64::from);
         let (lr, t) = (f64::from(case.scalars.lr), case.scalars.step as f64);
         let norm = case.grads.iter().map(|g| f64::from(*g).powi(2)).sum::<f64>().sqrt();
@@ -54,7 +54,7 @@ fn adam_is_pytorchs() {
 
 #[test]
 fn cross_entropy_reports() {
-    for case in cases_of(|op| matches!(op, Op::CrossEntropy { .. })) {
+    for case in cases_of(|op| matches!(op, Op::CrossEntropy(_))) {
         let (slot, logits) = &case.inputs[0];
         let vocab = case.program.info(*slot).cols;
         let labels = &case.batch.labels;
@@ -78,13 +78,12 @@ fn cross_entropy_reports() {
 
 #[test]
 fn attention_is_softmax_of_scores() {
-    for case in cases_of(|op| matches!(op, Op::Attention { .. })) {
-        let Op::Attention { queries, causal, heads, head_dim, q, k, v, keys, .. } = case.program.ops[0] else {
+    for case in cases_of(|op| matches!(op, Op::Attention(_))) {
+        let Op::Attention(Attention { queries, causal, heads, q, k, v, keys, .. }) = case.program.ops[0] else {
             unreachable!()
         };
-        let side = |s| {
-            if s == polystep_engine::Side::Src { &case.batch.src } else { &case.batch.tgt }
-        };
+        let (heads, head_dim) = (heads.count, heads.dim);
+        let side = |s| case.batch.side(s);
         let (d, out) = (heads * head_dim, outputs(&case));
         let (mut want, mut lse) = (vec![0.0; side(queries).tokens() * d], vec![0.0; side(queries).tokens() * heads]);
         let value = |view: polystep_engine::View, row: usize, col: usize| {
@@ -115,8 +114,10 @@ fn attention_is_softmax_of_scores() {
 
 #[test]
 fn linear_and_its_gradients() {
-    for case in cases_of(|op| matches!(op, Op::Linear { .. })).into_iter().filter(|c| c.program.ops.len() == 2) {
-        let Op::LinearBack { x, w, b, dy, dx } = case.program.ops[1] else { unreachable!() };
+    for case in cases_of(|op| matches!(op, Op::Linear(_))).into_iter().filter(|c| c.program.ops.len() == 2) {
+        let Op::LinearBack(LinearBack { of: Linear { x, w, b, .. }, dy, dx }) = case.program.ops[1] else {
+            unreachable!()
+        };
         let out = outputs(&case);
         let value = |view: polystep_engine::View, row: usize, col: usize| {
             f64::from(case.input(view.slot)[row * case.program.info(view.slot).cols + view.col + col])
@@ -156,8 +157,8 @@ fn linear_and_its_gradients() {
 
 #[test]
 fn activations() {
-    for case in cases_of(|op| matches!(op, Op::Activate { .. })).into_iter().filter(|c| c.program.ops.len() == 2) {
-        let Op::Activate { kind, x, .. } = case.program.ops[0] else { unreachable!() };
+    for case in cases_of(|op| matches!(op, Op::Activate(_))).into_iter().filter(|c| c.program.ops.len() == 2) {
+        let Op::Activate(Activate { kind, x, .. }) = case.program.ops[0] else { unreachable!() };
         let gelu = |x: f64| {
             // Φ by Simpson's rule from 0.
             let n = 200;

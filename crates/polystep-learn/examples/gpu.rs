@@ -6,10 +6,10 @@ use std::time::Instant;
 
 use polystep_engine::cpu::Cpu;
 use polystep_engine::cuda::Cuda;
-use polystep_engine::{Batch, Executor, Limits, NormOrder, Program, Scalars, optest};
+use polystep_engine::{Adam, Batch, Executor, Inspect, Limits, NormOrder, Program, Scalars, optest};
 use polystep_learn::config::RunConfig;
 use polystep_learn::feed::{BatchQueue, Counts, Feed, Position};
-use polystep_learn::model::{ModelConfig, Optimiser, ParamLayout, Size, initial_params, training_program};
+use polystep_learn::model::{ModelConfig, ParamLayout, Size, initial_params, training_program};
 use polystep_learn::train::RunSetup;
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
@@ -44,7 +44,7 @@ fn limits(batches: &[Batch]) -> Limits {
     }
 }
 
-const ADAM: Optimiser = Optimiser { beta1: 0.9, beta2: 0.98, eps: 1e-8, weight_decay: 0.0, clip: 1.0 };
+const ADAM: Adam = Adam { beta1: 0.9, beta2: 0.98, eps: 1e-8, weight_decay: 0.0, clip: 1.0 };
 
 fn scalars(step: u64) -> Scalars {
     Scalars { lr: 3e-4, step, seed: step * 17 }
@@ -57,9 +57,9 @@ fn trainer(config: &ModelConfig, adam: bool) -> (Program, Vec<f32>) {
 
 fn ops() -> Outcome {
     let (mut bad, mut count, mut worst_all) = (0, 0, 0f32);
-    for case in optest::cases() {
-        let want = optest::run_on(&case, |p, l| Ok(Box::new(Cpu::new(p, l, 0)?) as Box<dyn Executor>))?;
-        let got = match optest::run_on(&case, |p, l| Ok(Box::new(Cuda::new(p, l)?) as Box<dyn Executor>)) {
+    for case in optest::cases().into_iter().chain(optest::LARGE_ROWS.into_iter().flat_map(optest::large_cases)) {
+        let want = optest::run_on(&case, |p, l| Cpu::new(p, l, 0))?;
+        let got = match optest::run_on(&case, Cuda::new) {
             Ok(got) => got,
             Err(error) => {
                 println!("FAILED {}: {error}", case.name);
@@ -96,8 +96,8 @@ fn model(args: &[String]) -> Outcome {
         let b = batch(sequences, None, 3);
         let limits = limits(std::slice::from_ref(&b));
         let mut all = Vec::new();
-        let cpu: Box<dyn Executor> = Box::new(Cpu::new(vec![program.clone()], limits, 0)?);
-        let gpu: Box<dyn Executor> = Box::new(Cuda::new(vec![program.clone()], limits)?);
+        let cpu: Box<dyn Inspect> = Box::new(Cpu::new(vec![program.clone()], limits, 0)?);
+        let gpu: Box<dyn Inspect> = Box::new(Cuda::new(vec![program.clone()], limits)?);
         for mut executor in [cpu, gpu] {
             executor.set_params(&params)?;
             executor.run(0, &b, &scalars(1))?;

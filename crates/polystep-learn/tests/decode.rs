@@ -2,7 +2,7 @@
 
 use polystep_core::token::{BOS, EOS};
 use polystep_engine::cpu::Cpu;
-use polystep_engine::{Activation, Batch, Executor, Limits, NormOrder, Scalars};
+use polystep_engine::{Activation, Batch, Executor, Inspect, Limits, NormOrder, Scalars};
 use polystep_learn::decode::{BeamOptions, EngineStepper, Hypothesis, beam_search, greedy};
 use polystep_learn::model::{ModelConfig, ParamLayout, Size, evaluation_program, initial_params};
 

@@ -2,8 +2,8 @@
 //! `reference/hf_golden.py` with PyTorch, reproduced by our CPU device to |a − b| ≤ 1e-4·(1 + |b|).
 
 use polystep_engine::cpu::Cpu;
-use polystep_engine::{Activation, Batch, Executor, Limits, NormOrder, Scalars};
-use polystep_learn::model::{ModelConfig, Optimiser, ParamLayout, Size, evaluation_program, training_program};
+use polystep_engine::{Activation, Adam, Batch, Executor, Inspect, Limits, NormOrder, Scalars};
+use polystep_learn::model::{ModelConfig, ParamLayout, Size, evaluation_program, training_program};
 use safetensors::SafeTensors;
 
 const SOURCES: [&[i32]; 3] = [&[4, 17, 30, 9, 22, 2], &[5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 2], &[63, 2]];
@@ -72,7 +72,7 @@ fn reproduces(norm: NormOrder, file: &[u8]) {
     let golden = SafeTensors::deserialize(file).unwrap();
     let config = config(norm);
     let layout = ParamLayout::new(&config);
-    let adam = Optimiser { beta1: 0.9, beta2: 0.98, eps: 1e-8, weight_decay: 0.0, clip: 1.0 };
+    let adam = Adam { beta1: 0.9, beta2: 0.98, eps: 1e-8, weight_decay: 0.0, clip: 1.0 };
     let evaluation = evaluation_program(&config, &layout);
     let programs = vec![
         evaluation.program,

@@ -149,9 +149,12 @@ impl Doctor {
     /// Every op: CUDA against the CPU, or the CPU on one thread against several.
     fn ops(&mut self, cuda: bool) -> Result<()> {
         let tolerance = if cuda { OP_TOLERANCE } else { 0.0 };
-        for case in optest::cases() {
-            let want = optest::run_on(&case, |p, l| Self::executor(false, p, l, self.threads));
-            let got = optest::run_on(&case, |p, l| Self::executor(cuda, p, l, 1));
+        // Large batches only where a GPU is compared: there it changes its kernels.
+        let large: &[usize] = if cuda { &optest::LARGE_ROWS } else { &[] };
+        for case in optest::cases().into_iter().chain(large.iter().flat_map(|&rows| optest::large_cases(rows))) {
+            let cpu = |threads| optest::run_on(&case, |p, l| Cpu::new(p, l, threads));
+            let want = cpu(self.threads);
+            let got = if cuda { optest::run_on(&case, Cuda::new) } else { cpu(1) };
             let (want, got) = match (want, got) {
                 (Ok(want), Ok(got)) => (want, got),
                 (Err(error), _) | (_, Err(error)) => {

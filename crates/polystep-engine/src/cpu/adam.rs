@@ -6,55 +6,42 @@
 use super::Buffer;
 use super::math::sum;
 use super::rows::{Per, for_blocks};
+use crate::{Adam, Scalars};
 
 /// Parameters per block.
 const BLOCK: usize = 8192;
 
-/// Adam's constants and the step's own numbers.
-pub struct Adam {
-    pub beta1: f32,
-    pub beta2: f32,
-    pub eps: f32,
-    pub weight_decay: f32,
-    pub clip: f32,
-    pub lr: f32,
-    pub step: u64,
-}
+/// One step of parameters, first and second moments; returns the gradient's norm before clipping.
+pub fn step(
+    it: &Adam,
+    scalars: &Scalars,
+    [params, first, second]: [&mut [f32]; 3],
+    grads: &[f32],
+    scratch: &mut Buffer,
+) -> f32 {
+    let n = params.len();
+    let squares = scratch.first(n.div_ceil(BLOCK));
+    for_blocks(n, BLOCK, [(&mut *squares, Per::Block(1))], |at, [square]| {
+        let g = &grads[at..n.min(at + BLOCK)];
+        square[0] = sum(g.len(), |i| g[i] * g[i]);
+    });
+    let norm = squares.iter().map(|&s| f64::from(s)).sum::<f64>().sqrt() as f32;
+    let clip = if it.clip > 0.0 && norm > it.clip { it.clip / (norm + 1e-6) } else { 1.0 };
 
-impl Adam {
-    /// One step; returns the gradient's norm before clipping.
-    pub fn step(
-        &self,
-        params: &mut [f32],
-        first: &mut [f32],
-        second: &mut [f32],
-        grads: &[f32],
-        scratch: &mut Buffer,
-    ) -> f32 {
-        let n = params.len();
-        let squares = scratch.first(n.div_ceil(BLOCK));
-        for_blocks(n, BLOCK, [(&mut *squares, Per::Block(1))], |at, [square]| {
-            let g = &grads[at..n.min(at + BLOCK)];
-            square[0] = sum(g.len(), |i| g[i] * g[i]);
-        });
-        let norm = squares.iter().map(|&s| f64::from(s)).sum::<f64>().sqrt() as f32;
-        let clip = if self.clip > 0.0 && norm > self.clip { self.clip / (norm + 1e-6) } else { 1.0 };
-
-        let correction = |beta: f32| 1.0 - f64::from(beta).powf(self.step as f64);
-        let lr = (f64::from(self.lr) / correction(self.beta1)) as f32;
-        let root = (1.0 / correction(self.beta2)).sqrt() as f32;
-        let keep = 1.0 - self.lr * self.weight_decay;
-        let outs = [(params, Per::Row(1)), (first, Per::Row(1)), (second, Per::Row(1))];
-        for_blocks(n, BLOCK, outs, |at, [p, m, v]| {
-            let g = &grads[at..at + p.len()];
-            for (((p, m), v), g) in p.iter_mut().zip(m).zip(v).zip(g) {
-                let g = g * clip;
-                *m = (g - *m).mul_add(1.0 - self.beta1, *m);
-                *v = (g * g - *v).mul_add(1.0 - self.beta2, *v);
-                let step = lr * *m / v.sqrt().mul_add(root, self.eps);
-                *p = p.mul_add(keep, -step);
-            }
-        });
-        norm
-    }
+    let correction = |beta: f32| 1.0 - f64::from(beta).powf(scalars.step as f64);
+    let lr = (f64::from(scalars.lr) / correction(it.beta1)) as f32;
+    let root = (1.0 / correction(it.beta2)).sqrt() as f32;
+    let keep = 1.0 - scalars.lr * it.weight_decay;
+    let outs = [(params, Per::Row(1)), (first, Per::Row(1)), (second, Per::Row(1))];
+    for_blocks(n, BLOCK, outs, |at, [p, m, v]| {
+        let g = &grads[at..at + p.len()];
+        for (((p, m), v), g) in p.iter_mut().zip(m).zip(v).zip(g) {
+            let g = g * clip;
+            *m = (g - *m).mul_add(1.0 - it.beta1, *m);
+            *v = (g * g - *v).mul_add(1.0 - it.beta2, *v);
+            let step = lr * *m / v.sqrt().mul_add(root, it.eps);
+            *p = p.mul_add(keep, -step);
+        }
+    });
+    norm
 }

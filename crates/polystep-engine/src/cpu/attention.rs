@@ -5,10 +5,12 @@
 //! block sees all keys, and it overwrites.
 #![allow(unsafe_code)] // tasks write disjoint rows and columns of the same slots
 
-use super::gemm::{Mat, Plus, product};
+use super::Buffer;
+use super::gemm::{Plus, Product};
 use super::math::{LANES, exp, max, sum};
-use super::simd::{Ahead, Part};
-use crate::Packed;
+use super::matrix::Matrix;
+use super::tile::{Ahead, Part};
+use crate::{Heads, Packed};
 use rayon::prelude::*;
 use std::cell::RefCell;
 
@@ -17,51 +19,62 @@ const BLOCK: usize = 96;
 
 thread_local! {
     /// Scores of one block of queries, and their gradient.
-    static SCORES: RefCell<Vec<f32>> = const { RefCell::new(Vec::new()) };
+    static SCORES: RefCell<Buffer> = RefCell::default();
 }
 
-/// What both directions know.
+/// Whose queries attend to whose keys.
 #[derive(Clone, Copy)]
-pub struct Shape<'a> {
+pub struct Scope<'a> {
     pub queries: &'a Packed,
     pub keys: &'a Packed,
     pub causal: bool,
-    pub heads: usize,
-    pub head_dim: usize,
+    pub heads: Heads,
 }
 
-/// One head of one sequence: rows of queries and of keys, columns of the head.
+/// Rows of one sequence.
+#[derive(Clone, Copy)]
+struct Rows {
+    first: usize,
+    count: usize,
+}
+
+/// One head of one sequence.
 #[derive(Clone, Copy)]
 struct Task {
-    q0: usize,
-    queries: usize,
-    k0: usize,
-    keys: usize,
+    queries: Rows,
+    keys: Rows,
     head: usize,
+    dim: usize,
 }
 
-impl Shape<'_> {
+impl Task {
+    /// This task's part of a matrix of queries.
+    fn q(&self, m: Matrix) -> Matrix {
+        m.tile((self.queries.first, self.head * self.dim), (self.queries.count, self.dim))
+    }
+
+    /// This task's part of a matrix of keys.
+    fn k(&self, m: Matrix) -> Matrix {
+        m.tile((self.keys.first, self.head * self.dim), (self.keys.count, self.dim))
+    }
+}
+
+impl Scope<'_> {
     fn task(&self, i: usize) -> Task {
-        let (s, head) = (i / self.heads, i % self.heads);
-        let span = |cu: &[i32]| (cu[s] as usize, (cu[s + 1] - cu[s]) as usize);
-        let ((q0, queries), (k0, keys)) = (span(&self.queries.cu), span(&self.keys.cu));
-        Task { q0, queries, k0, keys, head }
+        let (s, head) = (i / self.heads.count, i % self.heads.count);
+        let rows = |cu: &[i32]| Rows { first: cu[s] as usize, count: (cu[s + 1] - cu[s]) as usize };
+        Task { queries: rows(&self.queries.cu), keys: rows(&self.keys.cu), head, dim: self.heads.dim }
     }
 
     /// Calls `f(task, the one after it)` for every sequence and head.
     fn for_each(&self, f: impl Fn(Task, Task) + Sync) {
-        let tasks = self.queries.sequences() * self.heads;
+        let tasks = self.queries.sequences() * self.heads.count;
         let task = |i: usize| f(self.task(i), self.task((i + 1).min(tasks - 1)));
-        if tasks > 1 && self.queries.tokens() * self.heads * self.head_dim > 4096 {
+        if tasks > 1 && self.queries.tokens() * self.heads.width() > 4096 {
             (0..tasks).into_par_iter().with_max_len(1).for_each(task);
         } else {
             (0..tasks).for_each(task);
         }
-    }
-
-    /// What a task will read of queries or keys: asked for while the task before it computes.
-    fn ahead(&self, m: Mat, side: (usize, usize), head: usize) -> Ahead {
-        m.at(side.0, head * self.head_dim).ahead(side.1, self.head_dim)
     }
 
     /// Keys that the queries up to `last` (exclusive) may see.
@@ -76,63 +89,68 @@ impl Shape<'_> {
     }
 
     fn scale(&self) -> f32 {
-        1.0 / (self.head_dim as f32).sqrt()
+        1.0 / (self.heads.dim as f32).sqrt()
     }
 }
 
-/// Gives `f` room for n numbers that this thread keeps.
-fn with_scores(n: usize, f: impl FnOnce(&mut [f32])) {
+/// Gives `f` N matrices that this thread keeps, each with room for one block of queries and `keys` in whole vectors.
+fn with_scores<const N: usize>(keys: usize, f: impl FnOnce([Matrix; N])) {
     SCORES.with_borrow_mut(|scores| {
-        if scores.len() < n {
-            scores.resize(n, 0.0);
-        }
-        f(&mut scores[..n]);
+        let (rows, pitch) = (N * BLOCK, keys.next_multiple_of(LANES));
+        scores.reserve(rows * pitch);
+        let all = scores.matrix((rows, pitch), pitch, 0);
+        f(std::array::from_fn(|i| all.tile((i * BLOCK, 0), (BLOCK, pitch))));
     });
+}
+
+/// What the forward pass reads and writes.
+#[derive(Clone, Copy)]
+pub struct Operands {
+    pub q: Matrix,
+    pub k: Matrix,
+    pub v: Matrix,
+    pub out: Matrix,
+    pub lse: Matrix,
 }
 
 /// `out` and `lse` of every sequence and head.
 ///
 /// # Safety
-/// The matrices have as many rows as `shape` has tokens on their side and heads·head_dim columns (lse: heads), lie in memory
-/// that lives during the call, and nobody else touches `out` and `lse`.
-pub unsafe fn forward(shape: Shape, q: Mat, k: Mat, v: Mat, out: Mat, lse: Mat) {
-    let (dim, scale) = (shape.head_dim, shape.scale());
-    shape.for_each(|task, next| {
-        let Task { q0, queries, k0, keys, head } = task;
-        let of_keys = |m| shape.ahead(m, (next.k0, next.keys), next.head);
-        let ahead = [shape.ahead(q, (next.q0, next.queries), next.head), of_keys(k)];
-        let ahead_v = [of_keys(v), Ahead::NOTHING];
-        let (q, out) = (q.at(q0, head * dim), out.at(q0, head * dim));
-        let (k, v) = (k.at(k0, head * dim), v.at(k0, head * dim));
-        let lse = lse.at(q0, head);
-        with_scores(BLOCK * keys.next_multiple_of(LANES), |scores| {
+/// The memory of the matrices is there, and nobody else touches `out` and `lse`.
+pub unsafe fn forward(scope: Scope, at: Operands) {
+    let scale = scope.scale();
+    scope.for_each(|task, next| {
+        let (queries, keys) = (task.queries.count, task.keys.count);
+        let ahead = [next.q(at.q).ahead(), next.k(at.k).ahead()];
+        let ahead_v = [next.k(at.v).ahead(), Ahead::NOTHING];
+        let (q, k, v, out) = (task.q(at.q), task.k(at.k), task.k(at.v), task.q(at.out));
+        let lse = at.lse.tile((task.queries.first, task.head), (queries, 1));
+        with_scores(keys, |[scores]| {
             for first in (0..queries).step_by(BLOCK) {
                 let rows = BLOCK.min(queries - first);
-                let width = shape.seen(first + rows, keys);
-                let pitch = width.next_multiple_of(LANES);
-                let (s, [part, over_keys, _]) = (Mat::rows(scores, pitch, 0), shape.parts(first));
-                // SAFETY: rows of this sequence and columns of this head, which belong to this task alone.
+                let width = scope.seen(first + rows, keys);
+                let block = |m: Matrix| m.tile((first, 0), (rows, m.cols));
+                let padded = scores.packed(rows, width.next_multiple_of(LANES));
+                let s = padded.tile((0, 0), (rows, width));
+                let (k, v) = (k.tile((0, 0), (width, k.cols)), v.tile((0, 0), (width, v.cols)));
+                let [part, over_keys, _] = scope.parts(first);
+                // SAFETY: rows of this sequence and columns of this head belong to this task alone, the scores to this thread.
                 unsafe {
-                    product((rows, width, dim), s, Plus::Nothing, q.at(first, 0), k.t(), part, None, ahead);
-                }
-                let mut factors = [0f32; BLOCK];
-                for r in 0..rows {
-                    // Whole vectors: what may not be seen counts as exp(−∞).
-                    let row = &mut scores[r * pitch..(r + 1) * pitch];
-                    row[shape.seen(first + r + 1, keys)..].fill(f32::NEG_INFINITY);
-                    let top = max(row) * scale;
-                    row.iter_mut().for_each(|x| *x = exp(x.mul_add(scale, -top)));
-                    let total = sum(row.len(), |i| row[i]);
-                    factors[r] = if total > 0.0 { 1.0 / total } else { 0.0 };
-                    // SAFETY: as above.
-                    unsafe { *lse.at(first + r, 0).start = top + total.ln() };
-                }
-                // SAFETY: as above.
-                unsafe {
-                    product((rows, dim, width), out.at(first, 0), Plus::Nothing, s, v, over_keys, None, ahead_v);
+                    Product { part, ahead, ..Product::new(s, block(q), k.t()) }.run(None);
+                    let mut factors = [0f32; BLOCK];
+                    for r in 0..rows {
+                        // Whole vectors: what may not be seen counts as exp(−∞).
+                        let row = padded.row_mut(r);
+                        row[scope.seen(first + r + 1, keys)..].fill(f32::NEG_INFINITY);
+                        let top = max(row) * scale;
+                        row.iter_mut().for_each(|x| *x = exp(x.mul_add(scale, -top)));
+                        let total = sum(row.len(), |i| row[i]);
+                        factors[r] = if total > 0.0 { 1.0 / total } else { 0.0 };
+                        *lse.at(first + r, 0) = top + total.ln();
+                    }
+                    Product { part: over_keys, ahead: ahead_v, ..Product::new(block(out), s, v) }.run(None);
                     for (r, factor) in factors.iter().enumerate().take(rows) {
-                        let row = std::slice::from_raw_parts_mut(out.at(first + r, 0).start, dim);
-                        row.iter_mut().for_each(|x| *x *= factor);
+                        block(out).row_mut(r).iter_mut().for_each(|x| *x *= factor);
                     }
                 }
             }
@@ -140,84 +158,69 @@ pub unsafe fn forward(shape: Shape, q: Mat, k: Mat, v: Mat, out: Mat, lse: Mat) 
     });
 }
 
-/// What [`backward`] reads.
+/// Gradients of the output, and where those of queries, keys and values go.
 #[derive(Clone, Copy)]
-pub struct Saved {
-    pub q: Mat,
-    pub k: Mat,
-    pub v: Mat,
-    pub out: Mat,
-    pub lse: Mat,
-    pub dout: Mat,
+pub struct Gradients {
+    pub dout: Matrix,
+    pub dq: Matrix,
+    pub dk: Matrix,
+    pub dv: Matrix,
 }
 
 /// Gradients of q, k and v of every sequence and head.
 ///
 /// # Safety
-/// As [`forward`]; nobody else touches `dq`, `dk` and `dv`.
-pub unsafe fn backward(shape: Shape, saved: Saved, dq: Mat, dk: Mat, dv: Mat) {
-    let (dim, scale) = (shape.head_dim, shape.scale());
-    shape.for_each(|task, next| {
-        let Task { q0, queries, k0, keys, head } = task;
-        let of_queries = |m| shape.ahead(m, (next.q0, next.queries), next.head);
-        let of_keys = |m| shape.ahead(m, (next.k0, next.keys), next.head);
-        let ahead_scores = [of_queries(saved.q), of_keys(saved.k)];
-        let ahead_grads = [of_queries(saved.dout), of_keys(saved.v)];
-        let ahead_out = [of_queries(saved.out), Ahead::NOTHING];
-        let nothing = [Ahead::NOTHING; 2];
-        let mine = |m: Mat, row| m.at(row, head * dim);
-        let (q, out, dout, dq) = (mine(saved.q, q0), mine(saved.out, q0), mine(saved.dout, q0), mine(dq, q0));
-        let (k, v, dk, dv) = (mine(saved.k, k0), mine(saved.v, k0), mine(dk, k0), mine(dv, k0));
-        let lse = saved.lse.at(q0, head);
+/// The memory of the matrices is there, and nobody else touches `dq`, `dk` and `dv`.
+pub unsafe fn backward(scope: Scope, at: Operands, grads: Gradients) {
+    let scale = scope.scale();
+    scope.for_each(|task, next| {
+        let (queries, keys) = (task.queries.count, task.keys.count);
+        let ahead_scores = [next.q(at.q).ahead(), next.k(at.k).ahead()];
+        let ahead_grads = [next.q(grads.dout).ahead(), next.k(at.v).ahead()];
+        let ahead_out = [next.q(at.out).ahead(), Ahead::NOTHING];
+        let (q, out, dout, dq) = (task.q(at.q), task.q(at.out), task.q(grads.dout), task.q(grads.dq));
+        let (k, v, dk, dv) = (task.k(at.k), task.k(at.v), task.k(grads.dk), task.k(grads.dv));
+        let lse = at.lse.tile((task.queries.first, task.head), (queries, 1));
         if queries == 0 {
             for r in 0..keys {
-                // SAFETY: rows of this sequence and columns of this head, which belong to this task alone.
+                // SAFETY: rows of this sequence and columns of this head belong to this task alone.
                 unsafe {
-                    std::slice::from_raw_parts_mut(dk.at(r, 0).start, dim).fill(0.0);
-                    std::slice::from_raw_parts_mut(dv.at(r, 0).start, dim).fill(0.0);
+                    dk.row_mut(r).fill(0.0);
+                    dv.row_mut(r).fill(0.0);
                 }
             }
         }
-        let room = BLOCK * keys.next_multiple_of(LANES);
-        with_scores(2 * room, |scores| {
-            let (p, ds) = scores.split_at_mut(room);
+        with_scores(keys, |[p, ds]| {
             for first in (0..queries).step_by(BLOCK).rev() {
                 let rows = BLOCK.min(queries - first);
-                let width = shape.seen(first + rows, keys);
+                let width = scope.seen(first + rows, keys);
                 let plus = if first + BLOCK < queries { Plus::C } else { Plus::Nothing };
                 let pitch = width.next_multiple_of(LANES);
-                let (pm, dsm) = (Mat::rows(p, pitch, 0), Mat::rows(ds, pitch, 0));
-                let [part, over_keys, over_queries] = shape.parts(first);
-                let (q, dout) = (q.at(first, 0), dout.at(first, 0));
+                let (p_padded, ds_padded) = (p.packed(rows, pitch), ds.packed(rows, pitch));
+                let [p, ds] = [p_padded, ds_padded].map(|m| m.tile((0, 0), (rows, width)));
+                let [q, out, dout, dq] = [q, out, dout, dq].map(|m| m.tile((first, 0), (rows, m.cols)));
+                let [k, v, dk, dv] = [k, v, dk, dv].map(|m| m.tile((0, 0), (width, m.cols)));
+                let [part, over_keys, over_queries] = scope.parts(first);
                 // SAFETY: as above; p and ds belong to this thread.
                 unsafe {
-                    product((rows, width, dim), pm, Plus::Nothing, q, k.t(), part, None, ahead_scores);
-                    product((rows, width, dim), dsm, Plus::Nothing, dout, v.t(), part, None, ahead_grads);
-                }
-                for r in 0..rows {
-                    let seen = shape.seen(first + r + 1, keys);
-                    let (p, ds) = (&mut p[r * pitch..(r + 1) * pitch], &mut ds[r * pitch..(r + 1) * pitch]);
-                    p[seen..].fill(f32::NEG_INFINITY);
-                    ds[seen..].fill(0.0);
-                    // SAFETY: as above; these are only read.
-                    let (lse, out, dout) = unsafe {
-                        (
-                            *lse.at(first + r, 0).start,
-                            std::slice::from_raw_parts(out.at(first + r, 0).start, dim),
-                            std::slice::from_raw_parts(dout.at(r, 0).start, dim),
-                        )
-                    };
-                    let mean = sum(dim, |i| out[i] * dout[i]);
-                    for (p, ds) in p.iter_mut().zip(ds) {
-                        *p = exp(p.mul_add(scale, -lse));
-                        *ds = *p * (*ds - mean) * scale;
+                    Product { part, ahead: ahead_scores, ..Product::new(p, q, k.t()) }.run(None);
+                    Product { part, ahead: ahead_grads, ..Product::new(ds, dout, v.t()) }.run(None);
+                    for r in 0..rows {
+                        let seen = scope.seen(first + r + 1, keys);
+                        let (p, ds) = (p_padded.row_mut(r), ds_padded.row_mut(r));
+                        p[seen..].fill(f32::NEG_INFINITY);
+                        ds[seen..].fill(0.0);
+                        let lse = *lse.at(first + r, 0);
+                        let (out, dout) = (out.row(r), dout.row(r));
+                        let mean = sum(dout.len(), |i| out[i] * dout[i]);
+                        for (p, ds) in p.iter_mut().zip(ds) {
+                            *p = exp(p.mul_add(scale, -lse));
+                            *ds = *p * (*ds - mean) * scale;
+                        }
                     }
-                }
-                // SAFETY: as above.
-                unsafe {
-                    product((rows, dim, width), dq.at(first, 0), Plus::Nothing, dsm, k, over_keys, None, ahead_out);
-                    product((width, dim, rows), dv, plus, pm.t(), dout, over_queries, None, nothing);
-                    product((width, dim, rows), dk, plus, dsm.t(), q, over_queries, None, nothing);
+                    Product { part: over_keys, ahead: ahead_out, ..Product::new(dq, ds, k) }.run(None);
+                    Product { part: over_queries, plus, ..Product::new(dv, p.t(), dout) }.run(None);
+                    Product { part: over_queries, plus, ..Product::new(dk, ds.t(), q) }.run(None);
                 }
             }
         });

@@ -2,6 +2,7 @@
 //! huge pages, because a product walks through more small pages than the processor remembers.
 #![allow(unsafe_code)] // allocates with an alignment of its own
 
+use super::matrix::Matrix;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 
@@ -76,6 +77,12 @@ impl Buffer {
             Buffer { start, len }
         };
         *self = grown;
+    }
+
+    /// `shape` (rows, columns) of it, in rows of `stride`, from column `first` on. All matrices of a buffer come from one
+    /// pointer, so that they may be used beside each other.
+    pub fn matrix(&mut self, shape: (usize, usize), stride: usize, first: usize) -> Matrix {
+        Matrix::new(self.start.as_ptr(), self.len, shape, stride, first)
     }
 
     /// The first n numbers, with room made for them.

@@ -1,24 +1,24 @@
-//! Decoding one token per lane: attention over cached keys and values, and the best next tokens.
+//! Decoding one token per hypothesis: attention over cached keys and values, and the best next tokens.
 //!
-//! Cached rows never move. Row `position·lanes + l` was written by lane l of that step; `lineage` says, for each lane of the
-//! present step, which lane of every earlier step it descends from.
+//! Cached rows never move. Row `position·most + h` was written by hypothesis h of that step (`most` is how many there may
+//! be). `lineage` says, for each hypothesis of the present step, which one of every earlier step it descends from.
 
 use super::Buffer;
-use super::gemm::Cols;
-use super::lane::{Place, attend};
+use super::attend::{Place, attend};
 use super::math::{exp, max, sum};
-use crate::Batch;
+use crate::{Batch, Heads};
 use rayon::prelude::*;
 use std::cell::RefCell;
 
 /// What one decoding step leaves for the next.
+#[derive(Default)]
 pub struct Decoding {
-    lanes: usize,
+    most: usize,
     position: usize,
-    /// `lineage[l][p]`: the ancestor of lane l at position p < position.
+    /// `lineage[h][p]`: the ancestor of hypothesis h at position p < position.
     lineage: Vec<Vec<u32>>,
     spare: Vec<Vec<u32>>,
-    /// Which source each lane answers.
+    /// Which source each hypothesis answers.
     sources: Vec<i32>,
     /// Cumulative lengths of the encoded sources.
     cu: Vec<i32>,
@@ -29,35 +29,26 @@ pub struct Decoding {
 }
 
 impl Decoding {
-    /// For at most so many lanes.
-    pub fn new(lanes: usize) -> Decoding {
-        Decoding {
-            lanes,
-            position: 0,
-            lineage: Vec::new(),
-            spare: Vec::new(),
-            sources: Vec::new(),
-            cu: Vec::new(),
-            tokens: Vec::new(),
-            logprobs: Vec::new(),
-        }
+    /// For at most so many hypotheses.
+    pub fn new(most: usize) -> Decoding {
+        Decoding { most, ..Decoding::default() }
     }
 
-    /// Takes note of the batch: new sources, or new lanes with their parents.
+    /// Takes note of the batch: new sources, or new hypotheses with their parents.
     pub fn follow(&mut self, batch: &Batch) {
         if batch.src.tokens() > 0 {
             self.cu.clone_from(&batch.src.cu);
         }
-        let lanes = &batch.lanes;
-        if lanes.sources.is_empty() {
+        let now = &batch.hypotheses;
+        if now.sources.is_empty() {
             return;
         }
-        self.position = lanes.position;
-        self.sources.clone_from(&lanes.sources);
-        self.spare.resize(lanes.sources.len(), Vec::new());
-        for (line, &parent) in self.spare.iter_mut().zip(&lanes.parents) {
+        self.position = now.position;
+        self.sources.clone_from(&now.sources);
+        self.spare.resize(now.sources.len(), Vec::new());
+        for (line, &parent) in self.spare.iter_mut().zip(&now.parents) {
             line.clear();
-            if lanes.position > 0 {
+            if now.position > 0 {
                 line.extend_from_slice(&self.lineage[parent as usize]);
                 line.push(parent as u32);
             }
@@ -96,71 +87,81 @@ impl Decoding {
 }
 
 thread_local! {
-    /// Where the keys and values of a lane begin, and its scores.
+    /// Where the keys and values of a hypothesis begin, and its scores.
     static ROOM: RefCell<(Vec<Place>, Vec<f32>)> = const { RefCell::new((Vec::new(), Vec::new())) };
 }
 
 /// Below this many numbers of keys and values a second thread costs more than it gives.
 const WORTH_A_THREAD: usize = 128 * 1024;
 
-/// Calls `f(lane, its row of out, room)` for every lane; `keys` is about how many rows one of them attends to.
-fn for_lanes(
+/// Attends for every hypothesis to the keys and values whose places `find(h, places)` gives; `keys` is about how many.
+/// `q` gives the query.
+fn for_each<'a>(
     d: usize,
     keys: usize,
     out: &mut [f32],
-    f: impl Fn(usize, &mut [f32], &mut Vec<Place>, &mut Vec<f32>) + Sync,
+    q: impl Fn(usize) -> &'a [f32] + Sync,
+    (k, v, dim): (&[f32], &[f32], usize),
+    find: impl Fn(usize, &mut Vec<Place>) + Sync,
 ) {
-    let lanes = out.len() / d;
-    let one = |(lane, out): (usize, &mut [f32])| {
-        ROOM.with_borrow_mut(|(rows, scores)| {
-            rows.clear();
-            f(lane, out, rows, scores);
+    let count = out.len() / d;
+    let one = |(h, out): (usize, &mut [f32])| {
+        ROOM.with_borrow_mut(|(places, scores)| {
+            places.clear();
+            find(h, places);
+            attend(q(h), (k, v), places, dim, scores, out);
         });
     };
-    if lanes * keys * d < WORTH_A_THREAD {
+    if count * keys * d < WORTH_A_THREAD {
         out.chunks_exact_mut(d).enumerate().for_each(one);
     } else {
-        let piece = lanes.div_ceil(4 * rayon::current_num_threads());
+        let piece = count.div_ceil(4 * rayon::current_num_threads());
         out.par_chunks_exact_mut(d).enumerate().with_min_len(piece).for_each(one);
     }
 }
 
-/// Writes this step's keys and values into the cache, then attends over each lane's own past.
-pub fn cached_attention(
-    decoding: &Decoding,
-    qkv: &[f32],
-    cache: &mut Buffer,
-    (heads, dim): (usize, usize),
-    out: &mut [f32],
-) {
-    let d = heads * dim;
-    let (lanes, position) = (decoding.lanes, decoding.position);
-    let past = cache.first((position + 1) * lanes * 2 * d);
-    for (lane, qkv) in qkv.chunks_exact(3 * d).enumerate() {
-        past[(position * lanes + lane) * 2 * d..][..2 * d].copy_from_slice(&qkv[d..]);
+/// Writes this step's keys and values into the cache, then each hypothesis attends to its own past.
+pub fn cached_attention(decoding: &Decoding, qkv: &[f32], cache: &mut Buffer, heads: Heads, out: &mut [f32]) {
+    let d = heads.width();
+    let (most, position) = (decoding.most, decoding.position);
+    let past = cache.first((position + 1) * most * 2 * d);
+    for (h, qkv) in qkv.chunks_exact(3 * d).enumerate() {
+        past[(position * most + h) * 2 * d..][..2 * d].copy_from_slice(&qkv[d..]);
     }
     let past = &*past;
-    let out = &mut out[..qkv.len() / 3];
-    for_lanes(d, position + 1, out, |lane, out, rows, scores| {
-        let place = |i: usize, ancestor: usize| {
-            let at = (i * lanes + ancestor) * 2 * d;
-            (at, at + d)
-        };
-        rows.extend(decoding.lineage[lane].iter().enumerate().map(|(i, &ancestor)| place(i, ancestor as usize)));
-        rows.push(place(position, lane));
-        attend(&qkv[lane * 3 * d..][..d], (past, past), rows, dim, scores, out);
+    let place = |position: usize, h: usize| {
+        let at = (position * most + h) * 2 * d;
+        (at, at + d)
+    };
+    let q = |h: usize| &qkv[h * 3 * d..][..d];
+    for_each(d, position + 1, &mut out[..qkv.len() / 3], q, (past, past, heads.dim), |h, places| {
+        let ancestors = decoding.lineage[h].iter().enumerate();
+        places.extend(ancestors.map(|(position, &ancestor)| place(position, ancestor as usize)));
+        places.push(place(position, h));
     });
 }
 
-/// Attends over the keys and values of each lane's source.
-pub fn lane_attention(decoding: &Decoding, q: &[f32], k: Cols, v: Cols, (heads, dim): (usize, usize), out: &mut [f32]) {
-    let d = heads * dim;
-    let tokens = decoding.cu.last().map_or(0, |&n| n as usize);
-    let keys = tokens / decoding.cu.len().saturating_sub(1).max(1);
-    for_lanes(d, keys, &mut out[..q.len()], |lane, out, rows, scores| {
-        let source = decoding.sources[lane] as usize;
-        let span = decoding.cu[source] as usize..decoding.cu[source + 1] as usize;
-        rows.extend(span.map(|at| (at * k.stride + k.col, at * v.stride + v.col)));
-        attend(&q[lane * d..][..d], (k.data, v.data), rows, dim, scores, out);
-    });
+/// Each hypothesis attends to the keys and values of its source. `place` says where those of a token begin.
+pub fn source_attention(
+    decoding: &Decoding,
+    q: &[f32],
+    (k, v): (&[f32], &[f32]),
+    place: impl Fn(usize) -> Place + Sync,
+    heads: Heads,
+    out: &mut [f32],
+) {
+    let (d, cu) = (heads.width(), &decoding.cu);
+    let tokens = cu.last().map_or(0, |&n| n as usize);
+    let keys = tokens / cu.len().saturating_sub(1).max(1);
+    for_each(
+        d,
+        keys,
+        &mut out[..q.len()],
+        |h| &q[h * d..][..d],
+        (k, v, heads.dim),
+        |h, places| {
+            let source = decoding.sources[h] as usize;
+            places.extend((cu[source] as usize..cu[source + 1] as usize).map(&place));
+        },
+    );
 }

@@ -7,21 +7,30 @@ use super::Buffer;
 use super::dropout::Mask;
 use super::norm::{BLOCK, norm_back, normed, stat};
 use super::rows::{Per, add_up, for_blocks};
-use crate::Packed;
+use crate::{Embed, Packed, Param};
 
 /// Row of the position table that belongs to position 0 (BART's offset).
 const FIRST_POSITION: usize = 2;
 
-/// The tables and the norm, as slices of the flat parameters.
+/// The tables and the norm, as slices of the flat parameters, and the dropout behind them.
 pub struct Tables<'a> {
     pub token: &'a [f32],
     pub position: &'a [f32],
     pub gamma: &'a [f32],
     pub beta: &'a [f32],
     pub scale: f32,
+    pub mask: Option<Mask>,
 }
 
-impl Tables<'_> {
+impl<'a> Tables<'a> {
+    /// Of an op, in the step of this seed.
+    pub fn new(op: &Embed, params: &'a [f32], seed: u64) -> Self {
+        let of = |param: Param| &params[param.range()];
+        let (gamma, beta) = (of(op.norm.gamma), of(op.norm.beta));
+        let mask = Mask::new(op.dropout, seed);
+        Tables { token: of(op.token), position: of(op.position), gamma, beta, scale: op.scale, mask }
+    }
+
     /// The sum that is normed.
     #[inline(always)]
     fn sum(&self, id: i32, pos: i32, out: &mut [f32]) {
@@ -35,18 +44,11 @@ impl Tables<'_> {
 }
 
 /// `out = drop(LN(token·scale + position))`; `out_act` is a copy of it, or empty.
-pub fn forward(
-    packed: &Packed,
-    it: &Tables,
-    mask: Option<Mask>,
-    stats: &mut [f32],
-    out: &mut [f32],
-    out_act: &mut [f32],
-    scratch: &mut Buffer,
-) {
+pub fn forward(packed: &Packed, it: &Tables, [stats, out, out_act]: [&mut Buffer; 3], scratch: &mut Buffer) {
     let (rows, d) = (packed.tokens(), it.gamma.len());
     let copy = if out_act.is_empty() { 0 } else { d };
     let work = scratch.first(rows.div_ceil(BLOCK) * d);
+    let (stats, out, out_act) = (&mut stats[..], &mut out[..], &mut out_act[..]);
     let outs = [(stats, Per::Row(2)), (out, Per::Row(d)), (out_act, Per::Row(copy)), (work, Per::Block(d))];
     for_blocks(rows, BLOCK, outs, |first, [stats, out, out_act, s]| {
         for r in 0..stats.len() / 2 {
@@ -55,7 +57,7 @@ pub fn forward(
             stats[2 * r..2 * r + 2].copy_from_slice(&now);
             let out = &mut out[r * d..(r + 1) * d];
             normed(s, now, it.gamma, it.beta, out);
-            if let Some(mask) = mask {
+            if let Some(mask) = it.mask {
                 mask.row(first + r, d, |i, keep| out[i] *= keep);
             }
             if copy > 0 {
@@ -65,28 +67,16 @@ pub fn forward(
     });
 }
 
-/// Where the gradients of [`Tables`] go.
-pub struct TableGrads<'a> {
-    /// Added to.
-    pub token: &'a mut [f32],
-    /// Overwritten, every row.
-    pub position: &'a mut [f32],
-    /// Overwritten.
-    pub gamma: &'a mut [f32],
-    /// Overwritten.
-    pub beta: &'a mut [f32],
-}
-
-/// The gradient of [`forward`].
+/// The gradient of [`forward`]. That of the token table is added to `grads[0]`; those of position, gamma and beta overwrite
+/// the others.
 pub fn backward(
     packed: &Packed,
     it: &Tables,
-    mask: Option<Mask>,
     stats: &[f32],
     g: &[f32],
     dy: Option<&[f32]>,
     scratch: &mut Buffer,
-    grads: TableGrads,
+    grads: [&mut [f32]; 4],
 ) {
     let (rows, d) = (packed.tokens(), it.gamma.len());
     let blocks = rows.div_ceil(BLOCK);
@@ -106,19 +96,20 @@ pub fn backward(
             if let Some(dy) = dy {
                 total.iter_mut().zip(&dy[row * d..(row + 1) * d]).for_each(|(t, dy)| *t += dy);
             }
-            if let Some(mask) = mask {
+            if let Some(mask) = it.mask {
                 mask.row(row, d, |i, keep| total[i] *= keep);
             }
             let stat = [stats[2 * row], stats[2 * row + 1]];
             norm_back(s, stat, it.gamma, total, &mut dx[r * d..(r + 1) * d], gamma, beta);
         }
     });
-    add_up(gamma, grads.gamma);
-    add_up(beta, grads.beta);
+    let [dtoken, dposition, dgamma, dbeta] = grads;
+    add_up(gamma, dgamma);
+    add_up(beta, dbeta);
     let dx = &*dx;
-    scatter(dx, d, grads.token, 8, it.scale, packed.ids.iter().map(|&id| id as usize));
-    grads.position.fill(0.0);
-    scatter(dx, d, grads.position, 32, 1.0, packed.pos.iter().map(|&pos| pos as usize + FIRST_POSITION));
+    scatter(dx, d, dtoken, 8, it.scale, packed.ids.iter().map(|&id| id as usize));
+    dposition.fill(0.0);
+    scatter(dx, d, dposition, 32, 1.0, packed.pos.iter().map(|&pos| pos as usize + FIRST_POSITION));
 }
 
 /// `table[at] += scale·dx` for each row of dx, `block` table rows at a time.

@@ -5,69 +5,12 @@
 #![allow(unsafe_code)] // strided matrices by pointer, shared between threads
 
 use super::Buffer;
+use super::matrix::Matrix;
 use super::pack::{a_len, pack_a, pack_panel, panel_len, row_sums};
-use super::simd::{Ahead, Block, DEPTH, Machine, Part, Start};
+use super::simd::Isa;
+use super::tile::{Ahead, Block, DEPTH, Part, Start};
 use rayon::prelude::*;
 use std::cell::RefCell;
-
-/// A matrix somewhere in memory: element (i, j) is at `start + i·row + j·col`.
-#[derive(Clone, Copy)]
-pub struct Mat {
-    pub start: *mut f32,
-    pub row: usize,
-    pub col: usize,
-}
-
-// SAFETY: a `Mat` is only an address; whoever uses it (an unsafe function) answers for the memory behind it.
-unsafe impl Send for Mat {}
-// SAFETY: as above.
-unsafe impl Sync for Mat {}
-
-impl Mat {
-    /// Rows of `stride` numbers, from column `col` on.
-    pub fn rows(data: &mut [f32], stride: usize, col: usize) -> Mat {
-        Mat { start: data.as_mut_ptr().wrapping_add(col), row: stride, col: 1 }
-    }
-
-    /// The same, of something that is only read.
-    pub fn of(data: &[f32], stride: usize, col: usize) -> Mat {
-        Mat { start: data.as_ptr().cast_mut().wrapping_add(col), row: stride, col: 1 }
-    }
-
-    /// Rows and columns exchanged.
-    pub fn t(self) -> Mat {
-        Mat { row: self.col, col: self.row, ..self }
-    }
-
-    /// `rows × cols` of it, to be asked for before they are needed.
-    pub fn ahead(self, rows: usize, cols: usize) -> Ahead {
-        if self.col == 1 {
-            Ahead::new(self.start, self.row, rows, cols)
-        } else {
-            Ahead::new(self.start, self.col, cols, rows)
-        }
-    }
-
-    /// From row i, column j on.
-    #[inline(always)]
-    pub fn at(self, i: usize, j: usize) -> Mat {
-        Mat { start: self.start.wrapping_add(i * self.row + j * self.col), ..self }
-    }
-}
-
-/// Some columns of a slot: `data[i·stride + col ..]`.
-pub struct Cols<'a> {
-    pub data: &'a [f32],
-    pub stride: usize,
-    pub col: usize,
-}
-
-/// The same, to be written.
-pub struct ColsMut<'a> {
-    pub data: &'a mut [f32],
-    pub stride: usize,
-    pub col: usize,
-}
 
 /// What is added to a product.
 #[derive(Clone, Copy)]
@@ -100,96 +43,99 @@ thread_local! {
 /// Rows of A that are packed at a time: with a panel of B they stay in the second cache.
 const A_ROWS: usize = 48;
 
-/// Columns of C per task of [`tall`]; also bounds the packed B of [`product`].
+/// Columns of C per task of [`tall`]; also bounds the packed B of a [`Product`].
 const B_COLS: usize = 256;
 
-/// `c = a·b` (m×k times k×n) on this thread, with what `plus` says; only the `part` of it that is needed. Columns of c are
-/// neighbours. `sums`, if given, receives the sum of each row of a; `ahead` is what will be read after this product.
-///
-/// # Safety
-/// Every element of the three matrices lies in memory that lives during the call; nobody else touches c.
-pub unsafe fn product(
-    size: (usize, usize, usize),
-    c: Mat,
-    plus: Plus,
-    a: Mat,
-    b: Mat,
-    part: Part,
-    sums: Option<&mut [f32]>,
-    ahead: [Ahead; 2],
-) {
-    // SAFETY: the same promise.
-    unsafe { product_on(Machine::here(), size, c, plus, a, b, part, sums, ahead) }
+/// `c = a·b` (m×k times k×n) on this thread. Columns of c are neighbours.
+#[derive(Clone, Copy)]
+pub struct Product<'a> {
+    pub c: Matrix,
+    pub a: Matrix,
+    pub b: Matrix,
+    pub plus: Plus<'a>,
+    /// Only the part of it that is needed.
+    pub part: Part,
+    /// What will be read after this product.
+    pub ahead: [Ahead; 2],
 }
 
-/// [`product`] with the tiles of another machine than the best.
-unsafe fn product_on(
-    machine: Machine,
-    (m, n, k): (usize, usize, usize),
-    c: Mat,
-    plus: Plus,
-    a: Mat,
-    b: Mat,
-    part: Part,
-    mut sums: Option<&mut [f32]>,
-    ahead: [Ahead; 2],
-) {
-    debug_assert!(c.col == 1);
-    PACKED.with_borrow_mut(|(packed_a, packed_b)| {
-        for left in (0..n).step_by(B_COLS) {
-            let cols = B_COLS.min(n - left);
-            for (block, p) in (0..k.max(1)).step_by(DEPTH).enumerate() {
-                let depth = DEPTH.min(k - p);
-                let b_next = panel_len(machine, depth);
-                let next = DEPTH.min(k - p - depth);
-                let packed_b = packed_b.first(cols.div_ceil(machine.cols()) * b_next);
-                for (panel, j) in packed_b.chunks_mut(b_next.max(1)).zip((0..cols).step_by(machine.cols())) {
-                    // SAFETY: inside b by the caller's promise.
-                    unsafe { pack_panel(machine, depth, machine.cols().min(cols - j), b.at(p, left + j), panel) };
-                }
-                for top in (0..m).step_by(A_ROWS) {
-                    let rows = A_ROWS.min(m - top);
-                    let packed_a = packed_a.first(a_len(machine, rows, depth));
-                    // SAFETY: inside a, b and c by the caller's promise.
-                    unsafe {
-                        let panels = pack_a(machine, rows, depth, a.at(top, p), packed_a);
-                        if let Some(sums) = sums.as_deref_mut().filter(|_| left == 0) {
-                            let sums = &mut sums[top..top + rows];
-                            if block == 0 {
-                                sums.fill(0.0);
+impl Product<'_> {
+    /// All of `a·b`, and nothing else.
+    pub fn new(c: Matrix, a: Matrix, b: Matrix) -> Self {
+        Product { c, a, b, plus: Plus::Nothing, part: Part::Full, ahead: [Ahead::NOTHING; 2] }
+    }
+
+    /// Computes it. `sums`, if given, receives the sum of each row of a.
+    ///
+    /// # Safety
+    /// The memory of the three matrices is there; nobody else touches c, and nobody writes to a and b.
+    pub unsafe fn run(self, sums: Option<&mut [f32]>) {
+        // SAFETY: the same promise.
+        unsafe { self.run_on(Isa::here(), sums) }
+    }
+
+    /// The same, with another instruction set than the best.
+    unsafe fn run_on(self, isa: Isa, mut sums: Option<&mut [f32]>) {
+        let Product { c, a, b, plus, part, ahead } = self;
+        let (m, n, k) = (c.rows, c.cols, a.cols);
+        assert!(c.col == 1 && (a.rows, b.rows, b.cols) == (m, k, n), "the shapes of a product");
+        PACKED.with_borrow_mut(|(packed_a, packed_b)| {
+            for left in (0..n).step_by(B_COLS) {
+                let cols = B_COLS.min(n - left);
+                for (block, p) in (0..k.max(1)).step_by(DEPTH).enumerate() {
+                    let depth = DEPTH.min(k - p);
+                    let b_next = panel_len(isa, depth);
+                    let next = DEPTH.min(k - p - depth);
+                    let packed_b = packed_b.first(cols.div_ceil(isa.cols()) * b_next);
+                    for (panel, j) in packed_b.chunks_mut(b_next.max(1)).zip((0..cols).step_by(isa.cols())) {
+                        // SAFETY: inside b by the caller's promise.
+                        unsafe { pack_panel(isa, b.tile((p, left + j), (depth, isa.cols().min(cols - j))), panel) };
+                    }
+                    for top in (0..m).step_by(A_ROWS) {
+                        let rows = A_ROWS.min(m - top);
+                        let packed_a = packed_a.first(a_len(isa, rows, depth));
+                        // SAFETY: inside a, b and c by the caller's promise.
+                        unsafe {
+                            let panels = pack_a(isa, a.tile((top, p), (rows, depth)), packed_a);
+                            if let Some(sums) = sums.as_deref_mut().filter(|_| left == 0) {
+                                let sums = &mut sums[top..top + rows];
+                                if block == 0 {
+                                    sums.fill(0.0);
+                                }
+                                row_sums(isa, panels, depth, packed_a, sums);
                             }
-                            row_sums(machine, panels, depth, packed_a, sums);
+                            isa.block(Block {
+                                rows,
+                                cols,
+                                k: depth,
+                                a: packed_a.as_ptr(),
+                                panels,
+                                b: packed_b.as_ptr(),
+                                b_next,
+                                c: c.at(top, left),
+                                ldc: c.row,
+                                start: plus.start(block, left),
+                                part: match part {
+                                    Part::Lower(_) => part.at(top, left),
+                                    _ => part.at(top, p),
+                                },
+                                ahead: if next == 0 {
+                                    if top == 0 { ahead } else { [Ahead::NOTHING; 2] }
+                                } else {
+                                    let after = p + depth;
+                                    let b_rows = next.div_ceil(m.div_ceil(A_ROWS));
+                                    let b_from = (top / A_ROWS * b_rows).min(next);
+                                    let b_rows = b_rows.min(next - b_from);
+                                    let b_next = b.tile((after + b_from, left), (b_rows, cols));
+                                    [a.tile((top, after), (rows, next)).ahead(), b_next.ahead()]
+                                },
+                            });
                         }
-                        machine.block(Block {
-                            rows,
-                            cols,
-                            k: depth,
-                            a: packed_a.as_ptr(),
-                            panels,
-                            b: packed_b.as_ptr(),
-                            b_next,
-                            c: c.at(top, left).start,
-                            ldc: c.row,
-                            start: plus.start(block, left),
-                            part: match part {
-                                Part::Lower(_) => part.at(top, left),
-                                _ => part.at(top, p),
-                            },
-                            ahead: if next == 0 {
-                                if top == 0 { ahead } else { [Ahead::NOTHING; 2] }
-                            } else {
-                                let after = p + depth;
-                                let b_rows = next.div_ceil(m.div_ceil(A_ROWS));
-                                let b_from = (top / A_ROWS * b_rows).min(next);
-                                let b_rows = b_rows.min(next - b_from);
-                                [a.at(top, after).ahead(rows, next), b.at(after + b_from, left).ahead(b_rows, cols)]
-                            },
-                        });
                     }
                 }
             }
-        }
-    });
+        });
+    }
 }
 
 /// Below this many multiplications a second thread costs more than it gives.
@@ -197,27 +143,25 @@ const WORTH_A_THREAD: usize = 256 * 1024;
 
 /// Numbers of a packed k × n matrix.
 pub fn packed_len(n: usize, k: usize) -> usize {
-    let width = Machine::here().cols();
+    let width = Isa::here().cols();
     k * n.div_ceil(width) * width
 }
 
 /// Packs b (k × n) for [`wide_packed`]. Panel j of the block of k that starts at p lies at (p·panels + j·depth)·width.
 ///
 /// # Safety
-/// Every element of b lies in memory that lives during the call.
-pub unsafe fn pack_wide((n, k): (usize, usize), b: Mat, to: &mut [f32], parallel: bool) {
-    let machine = Machine::here();
-    let (panels, width) = (n.div_ceil(machine.cols()), machine.cols());
-    assert!(to.len() >= packed_len(n, k));
-    let to = Mat::rows(to, width, 0);
+/// The memory of b is there, and nobody writes to it meanwhile.
+pub unsafe fn pack_wide(b: Matrix, to: &mut [f32], parallel: bool) {
+    let (isa, n, k) = (Isa::here(), b.cols, b.rows);
+    let (panels, width) = (n.div_ceil(isa.cols()), isa.cols());
+    let to = Matrix::of_mut(to, (k * panels, width));
     let pack = |i: usize| {
         let (p, j) = (i / panels * DEPTH, i % panels);
         let depth = DEPTH.min(k - p);
-        // SAFETY: panels do not overlap, and fill `to` exactly; b is valid by the caller's promise.
-        unsafe {
-            let panel = std::slice::from_raw_parts_mut(to.at(p * panels + j * depth, 0).start, depth * width);
-            pack_panel(machine, depth, width.min(n - j * width), b.at(p, j * width), panel);
-        }
+        let from = b.tile((p, j * width), (depth, width.min(n - j * width)));
+        let panel = to.tile((p * panels + j * depth, 0), (depth, width));
+        // SAFETY: panels do not overlap, and their rows lie one behind the other in `to`; b is the caller's promise.
+        unsafe { pack_panel(isa, from, std::slice::from_raw_parts_mut(panel.at(0, 0), depth * width)) };
     };
     let tasks = k.div_ceil(DEPTH) * panels;
     if parallel {
@@ -240,21 +184,14 @@ pub struct Done {
 /// has finished.
 ///
 /// # Safety
-/// As [`product`].
-pub unsafe fn wide(
-    (m, n, k): (usize, usize, usize),
-    c: Mat,
-    plus: Plus,
-    a: Mat,
-    b: Mat,
-    scratch: &mut Buffer,
-    done: impl Fn(Done) + Sync,
-) {
-    let packed = scratch.first(packed_len(n, k));
+/// As [`Product::run`].
+pub unsafe fn wide(c: Matrix, plus: Plus, a: Matrix, b: Matrix, scratch: &mut Buffer, done: impl Fn(Done) + Sync) {
+    assert!((a.cols, c.cols) == (b.rows, b.cols), "the shapes of a product");
+    let packed = scratch.first(packed_len(b.cols, b.rows));
     // SAFETY: the same promise.
     unsafe {
-        pack_wide((n, k), b, packed, m * n * k > WORTH_A_THREAD);
-        wide_packed((m, n, k), c, plus, a, packed, done);
+        pack_wide(b, packed, c.rows * b.rows * b.cols > WORTH_A_THREAD);
+        wide_packed(c, plus, a, packed, done);
     }
 }
 
@@ -265,20 +202,13 @@ const WORTH_READING: usize = 192 * 1024;
 /// read by one thread only, once.
 ///
 /// # Safety
-/// As [`product`].
-pub unsafe fn wide_packed(
-    (m, n, k): (usize, usize, usize),
-    c: Mat,
-    plus: Plus,
-    a: Mat,
-    packed: &[f32],
-    done: impl Fn(Done) + Sync,
-) {
-    debug_assert!(c.col == 1);
-    assert!(packed.len() >= packed_len(n, k));
-    let machine = Machine::here();
-    let (panels, width) = (n.div_ceil(machine.cols()), machine.cols());
-    let packed = Mat::of(packed, width, 0);
+/// As [`Product::run`].
+pub unsafe fn wide_packed(c: Matrix, plus: Plus, a: Matrix, packed: &[f32], done: impl Fn(Done) + Sync) {
+    let (m, n, k) = (c.rows, c.cols, a.cols);
+    assert!(c.col == 1 && a.rows == m && packed.len() >= packed_len(n, k), "the shapes of a product");
+    let isa = Isa::here();
+    let (panels, width) = (n.div_ceil(isa.cols()), isa.cols());
+    let packed = Matrix::of(packed, (k * panels, width));
     let parallel = m * n * k > WORTH_A_THREAD || n * k >= WORTH_READING;
     let threads = if parallel { rayon::current_num_threads() } else { 1 };
     let row_blocks = m.div_ceil(A_ROWS);
@@ -292,7 +222,7 @@ pub unsafe fn wide_packed(
         let across = tasks.min(panels);
         (across, tasks.div_ceil(across).min(row_blocks))
     };
-    let height = if down == row_blocks { A_ROWS } else { m.div_ceil(down).next_multiple_of(machine.rows()) };
+    let height = if down == row_blocks { A_ROWS } else { m.div_ceil(down).next_multiple_of(isa.rows()) };
     let task = |i: usize| {
         let (column, row) = (i % across, i / across);
         let (from, to) = (panels * column / across, panels * (column + 1) / across);
@@ -302,28 +232,28 @@ pub unsafe fn wide_packed(
             PACKED.with_borrow_mut(|(packed_a, _)| {
                 for (block, p) in (0..k).step_by(DEPTH).enumerate() {
                     let depth = DEPTH.min(k - p);
-                    let packed_a = packed_a.first(a_len(machine, rows, depth));
+                    let packed_a = packed_a.first(a_len(isa, rows, depth));
                     // SAFETY: inside a and c by the caller's promise; rows and columns of c belong to this task.
                     unsafe {
-                        let order = pack_a(machine, rows, depth, a.at(first, p), packed_a);
-                        machine.block(Block {
+                        let order = pack_a(isa, a.tile((first, p), (rows, depth)), packed_a);
+                        isa.block(Block {
                             rows,
                             cols,
                             k: depth,
                             a: packed_a.as_ptr(),
                             panels: order,
-                            b: packed.at(p * panels + from * depth, 0).start,
+                            b: packed.at(p * panels + from * depth, 0),
                             b_next: depth * width,
-                            c: c.at(first, left).start,
+                            c: c.at(first, left),
                             ldc: c.row,
                             start: plus.start(block, left),
                             part: Part::Full,
                             ahead: [
                                 if p + depth < k {
-                                    a.at(first, p + depth).ahead(rows, DEPTH.min(k - p - depth))
+                                    a.tile((first, p + depth), (rows, DEPTH.min(k - p - depth))).ahead()
                                 } else {
                                     let after = (first + A_ROWS).min(m);
-                                    a.at(after, 0).ahead(A_ROWS.min(m - after), DEPTH.min(k))
+                                    a.tile((after, 0), (A_ROWS.min(m - after), DEPTH.min(k))).ahead()
                                 },
                                 Ahead::NOTHING,
                             ],
@@ -346,32 +276,22 @@ pub unsafe fn wide_packed(
 /// sum of each row of a (the gradient of a bias).
 ///
 /// # Safety
-/// As [`product`].
-pub unsafe fn tall((m, n, k): (usize, usize, usize), c: Mat, a: Mat, b: Mat, sums: Option<&mut [f32]>) {
-    let sums = sums.map(|sums| {
-        assert!(sums.len() == m);
-        Mat::rows(sums, 1, 0)
-    });
+/// As [`Product::run`].
+pub unsafe fn tall(c: Matrix, a: Matrix, b: Matrix, sums: Option<&mut [f32]>) {
+    let (m, n, k) = (c.rows, c.cols, a.cols);
+    let sums = sums.map(|sums| Matrix::of_mut(sums, (1, m)));
     let across = n.div_ceil(B_COLS);
     let threads = if m * n * k > WORTH_A_THREAD { rayon::current_num_threads() } else { 1 };
     let height = m.div_ceil(threads.div_ceil(across)).clamp(24, 8 * A_ROWS).next_multiple_of(12);
     let task = |i: usize| {
         let (top, left) = (i / across * height, i % across * B_COLS);
         let (rows, cols) = (height.min(m - top), B_COLS.min(n - left));
-        // SAFETY: the caller's promise; tiles of c do not meet, nor do rows of the sums, which go with the first tile of a row.
+        let (a, b) = (a.tile((top, 0), (rows, k)), b.tile((0, left), (k, cols)));
+        // SAFETY: the caller's promise; tiles of c do not meet, nor do parts of the sums, which go with the first tile of a row.
         unsafe {
-            let sums = sums.filter(|_| left == 0).map(|s| std::slice::from_raw_parts_mut(s.at(top, 0).start, rows));
-            product(
-                (rows, cols, k),
-                c.at(top, left),
-                Plus::Nothing,
-                a.at(top, 0),
-                b.at(0, left),
-                Part::Full,
-                sums,
-                [Ahead::NOTHING; 2],
-            )
-        };
+            let sums = sums.filter(|_| left == 0).map(|sums| sums.tile((0, top), (1, rows)).row_mut(0));
+            Product::new(c.tile((top, left), (rows, cols)), a, b).run(sums);
+        }
     };
     let tasks = m.div_ceil(height) * across;
     if threads > 1 {
@@ -390,18 +310,18 @@ mod tests {
         let (m, n, k) = (50, 75, 600);
         let fraction = |x: Vec<f32>| -> Vec<f32> { x.into_iter().map(|x| x / 7.0).collect() };
         let (a, b) = (fraction(numbers(m * k, 1)), fraction(numbers(k * n, 2)));
-        let on = |machine| {
+        let on = |isa| {
             let mut c = vec![0.0; m * n];
-            let (to, a, b) = (Mat::rows(&mut c, n, 0), Mat::of(&a, k, 0), Mat::of(&b, n, 0));
-            // SAFETY: the matrices are as large as they say.
-            unsafe { product_on(machine, (m, n, k), to, Plus::Nothing, a, b, Part::Full, None, [Ahead::NOTHING; 2]) };
+            let (to, a, b) = (Matrix::of_mut(&mut c, (m, n)), Matrix::of(&a, (m, k)), Matrix::of(&b, (k, n)));
+            // SAFETY: the three vectors live, and c is used by nobody else.
+            unsafe { Product::new(to, a, b).run_on(isa, None) };
             c
         };
-        let best = on(Machine::here());
-        assert!(best.iter().zip(on(Machine::Plain)).all(|(a, b)| a.to_bits() == b.to_bits()));
+        let best = on(Isa::here());
+        assert!(best.iter().zip(on(Isa::Plain)).all(|(a, b)| a.to_bits() == b.to_bits()));
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-            assert!(best.iter().zip(on(Machine::Avx2)).all(|(a, b)| a.to_bits() == b.to_bits()));
+            assert!(best.iter().zip(on(Isa::Avx2)).all(|(a, b)| a.to_bits() == b.to_bits()));
         }
     }
 
@@ -419,20 +339,9 @@ mod tests {
                 let (mut a, b) = (numbers(m * k, 1), numbers(k * n, 2));
                 (0..m * k).filter(|&i| masked(part, i / k, i % k)).for_each(|i| a[i] = 0.0);
                 let mut c = vec![7.0; m * n];
-                let to = Mat::rows(&mut c, n, 0);
-                // SAFETY: the matrices are as large as they say.
-                unsafe {
-                    product(
-                        (m, n, k),
-                        to,
-                        Plus::Nothing,
-                        Mat::of(&a, k, 0),
-                        Mat::of(&b, n, 0),
-                        part,
-                        None,
-                        [Ahead::NOTHING; 2],
-                    )
-                };
+                let all = Product::new(Matrix::of_mut(&mut c, (m, n)), Matrix::of(&a, (m, k)), Matrix::of(&b, (k, n)));
+                // SAFETY: the three vectors live, and c is used by nobody else.
+                unsafe { Product { part, ..all }.run(None) };
                 for (i, j) in (0..m).flat_map(|i| (0..n).map(move |j| (i, j))) {
                     if matches!(part, Part::Lower(o) if j as isize > i as isize + o) {
                         continue;
@@ -458,8 +367,8 @@ mod tests {
             let dot = |i: usize, j: usize| (0..k).map(|p| a[i * k + p] * b[p * n + j]).sum::<f32>();
             let at: Vec<f32> = (0..k * m).map(|i| a[i % m * k + i / m]).collect();
             let bt: Vec<f32> = (0..n * k).map(|i| b[i % k * n + i / k]).collect();
-            let layouts_a = [Mat::of(&a, k, 0), Mat::of(&at, m, 0).t()];
-            let layouts_b = [Mat::of(&b, n, 0), Mat::of(&bt, k, 0).t()];
+            let layouts_a = [Matrix::of(&a, (m, k)), Matrix::of(&at, (k, m)).t()];
+            let layouts_b = [Matrix::of(&b, (k, n)), Matrix::of(&bt, (n, k)).t()];
             for (a, b) in layouts_a.into_iter().flat_map(|a| layouts_b.map(|b| (a, b))) {
                 for how in 0..3 {
                     for plus in [Plus::Nothing, Plus::C, Plus::Row(&row)] {
@@ -470,15 +379,13 @@ mod tests {
                             continue; // nothing is added to a weight gradient
                         }
                         let (mut c, mut sums) = (c0.clone(), vec![9.0; m]);
-                        let to = Mat::rows(&mut c, n, 0);
-                        // SAFETY: the matrices are as large as they say.
+                        let to = Matrix::of_mut(&mut c, (m, n));
+                        // SAFETY: the vectors live, and c is used by nobody else.
                         unsafe {
                             match how {
-                                0 => {
-                                    product((m, n, k), to, plus, a, b, Part::Full, Some(&mut sums), [Ahead::NOTHING; 2])
-                                }
-                                1 => wide((m, n, k), to, plus, a, b, &mut Buffer::default(), |_| ()),
-                                _ => tall((m, n, k), to, a, b, Some(&mut sums)),
+                                0 => Product { plus, ..Product::new(to, a, b) }.run(Some(&mut sums)),
+                                1 => wide(to, plus, a, b, &mut Buffer::default(), |_| ()),
+                                _ => tall(to, a, b, Some(&mut sums)),
                             }
                         }
                         for (i, sum) in sums.iter().enumerate().filter(|_| how != 1) {

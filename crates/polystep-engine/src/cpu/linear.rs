@@ -1,88 +1,82 @@
 //! The linear layer y = x·Wᵀ + b and its three gradients.
-#![allow(unsafe_code)] // products take pointers
+//!
+//! # Safety
+//! Of every function here: the memory of the matrices is there, nobody else uses what is written, and nobody writes to what
+//! is read.
+#![allow(unsafe_code)] // products take matrices by address
 
-use super::gemm::{Cols, ColsMut, Done, Mat, Plus, tall, wide, wide_packed};
+use super::gemm::{Done, Plus, tall, wide, wide_packed};
+use super::matrix::Matrix;
 use super::narrow;
 use super::{Buffer, activation};
 use crate::Activation;
+use std::slice::{from_raw_parts, from_raw_parts_mut};
 
-fn fits(len: usize, rows: usize, stride: usize, col: usize, width: usize) {
-    assert!(rows * stride <= len && col + width <= stride, "a view leaves its slot");
+/// W (out × inp) and b; `packed` is W again, if it was packed before.
+pub struct Weights<'a> {
+    pub w: Matrix,
+    pub packed: Option<&'a [f32]>,
+    pub b: Option<&'a [f32]>,
 }
 
 /// An activation right behind a product, applied to rows that are still in the cache.
-pub enum Then<'a> {
+#[derive(Clone, Copy)]
+pub enum Then {
     /// None.
     Nothing,
     /// `out = act(y)`; y and out are whole slots.
-    Activate(Activation, &'a mut [f32]),
+    Activate(Activation, Matrix),
     /// `dx ← dx·act'(h)`; dx and h are whole slots.
-    ActivateBack(Activation, &'a [f32]),
+    ActivateBack(Activation, Matrix),
 }
 
-/// `y = x·Wᵀ + b`; w is out × inp; `packed` is the same, if it was packed before.
-pub fn forward(
-    rows: usize,
-    x: Cols,
-    w: &[f32],
-    packed: Option<&[f32]>,
-    (out, inp): (usize, usize),
-    b: Option<&[f32]>,
-    y: ColsMut,
-    then: Then,
-    scratch: &mut Buffer,
-) {
-    fits(x.data.len(), rows, x.stride, x.col, inp);
-    fits(y.data.len(), rows, y.stride, y.col, out);
-    assert!(w.len() == out * inp && b.is_none_or(|b| b.len() == out));
-    let to = Mat::rows(y.data, y.stride, y.col);
-    let then = finish(rows, out, to, then);
+impl Then {
+    /// How many ops are done: the product alone, or the activation with it.
+    pub fn ops(self) -> usize {
+        if matches!(self, Then::Nothing) { 1 } else { 2 }
+    }
+}
+
+/// `y = x·Wᵀ + b`.
+pub unsafe fn forward(x: Matrix, weights: Weights, y: Matrix, then: Then, scratch: &mut Buffer) {
+    let Weights { w, packed, b } = weights;
+    assert!(b.is_none_or(|b| b.len() == w.rows) && (x.cols, y.cols) == (w.cols, w.rows));
+    let done = finish(y, then);
     let plus = b.map_or(Plus::Nothing, Plus::Row);
-    if let Some(packed) = packed {
-        let x = Mat::of(x.data, x.stride, x.col);
-        // SAFETY: checked above; y is borrowed mutably.
-        return unsafe { wide_packed((rows, out, inp), to, plus, x, packed, then) };
+    // SAFETY: the caller's promise; `narrow` puts every element of y once.
+    unsafe {
+        match packed {
+            Some(packed) => wide_packed(y, plus, x, packed, done),
+            None if x.rows <= narrow::ROWS => {
+                narrow::forward(x, w, b, |i, j, v| *y.at(i, j) = v);
+                done(Done { first: 0, rows: x.rows, left: 0, cols: y.cols });
+            }
+            None => wide(y, plus, x, w.t(), scratch, done),
+        }
     }
-    if rows <= narrow::ROWS {
-        let x = (&x.data[x.col.min(x.data.len())..], x.stride);
-        // SAFETY: checked above; y is borrowed mutably, and every element of it is put once.
-        narrow::forward(rows, x, w, (out, inp), b, |i, j, v| unsafe { *to.at(i, j).start = v });
-        return then(Done { first: 0, rows, left: 0, cols: out });
-    }
-    let (x, w) = (Mat::of(x.data, x.stride, x.col), Mat::of(w, inp, 0).t());
-    // SAFETY: checked above; y is borrowed mutably.
-    unsafe { wide((rows, out, inp), to, plus, x, w, scratch, then) };
 }
 
-/// What [`wide`] calls for rows that are done.
-fn finish(rows: usize, width: usize, c: Mat, then: Then) -> impl Fn(Done) + Sync {
-    let (kind, back, other) = match then {
-        Then::Nothing => (None, false, c),
-        Then::Activate(kind, out) => {
-            fits(out.len(), rows, width, 0, width);
-            (Some(kind), false, Mat::rows(out, width, 0))
-        }
-        Then::ActivateBack(kind, h) => {
-            fits(h.len(), rows, width, 0, width);
-            (Some(kind), true, Mat::of(h, width, 0))
-        }
-    };
-    assert!(kind.is_none() || c.row == width, "an activation behind a product takes whole slots");
+/// What a product calls for the part of c that it has finished.
+fn finish(c: Matrix, then: Then) -> impl Fn(Done) + Sync {
+    if let Then::Activate(_, other) | Then::ActivateBack(_, other) = then {
+        let whole = [c, other].iter().all(|m| m.row == c.cols && (m.rows, m.cols) == (c.rows, c.cols));
+        assert!(whole, "an activation behind a product takes whole slots");
+    }
     move |Done { first, rows, left, cols }| {
-        let Some(kind) = kind else { return };
         // Whole rows are one piece.
-        let (pieces, n) = if cols == width { (1, rows * width) } else { (rows, cols) };
-        for r in 0..pieces {
-            let (c, other) = (c.at(first + r, left).start, other.at(first + r, left).start);
-            // SAFETY: both slots have `rows` whole rows (checked above and by the caller), and this part of them belongs to
-            // one task.
+        let (pieces, n) = if cols == c.cols { (1, rows * cols) } else { (rows, cols) };
+        for r in first..first + pieces {
+            let at = |m: Matrix| m.at(r, left);
+            // SAFETY: whole slots, as checked above; this part of them belongs to one task, by the caller's promise.
             unsafe {
-                if back {
-                    let (d, h) = (std::slice::from_raw_parts_mut(c, n), std::slice::from_raw_parts(other, n));
-                    activation::backward_part(kind, h, d);
-                } else {
-                    let (y, out) = (std::slice::from_raw_parts(c, n), std::slice::from_raw_parts_mut(other, n));
-                    activation::forward_part(kind, y, out);
+                match then {
+                    Then::Nothing => return,
+                    Then::Activate(kind, out) => {
+                        activation::forward_part(kind, from_raw_parts(at(c), n), from_raw_parts_mut(at(out), n));
+                    }
+                    Then::ActivateBack(kind, h) => {
+                        activation::backward_part(kind, from_raw_parts(at(h), n), from_raw_parts_mut(at(c), n));
+                    }
                 }
             }
         }
@@ -90,39 +84,13 @@ fn finish(rows: usize, width: usize, c: Mat, then: Then) -> impl Fn(Done) + Sync
 }
 
 /// `dx = dy·W`.
-pub fn input_gradient(
-    rows: usize,
-    dy: &Cols,
-    w: &[f32],
-    (out, inp): (usize, usize),
-    dx: ColsMut,
-    then: Then,
-    scratch: &mut Buffer,
-) {
-    fits(dy.data.len(), rows, dy.stride, dy.col, out);
-    fits(dx.data.len(), rows, dx.stride, dx.col, inp);
-    assert!(w.len() == out * inp);
-    let to = Mat::rows(dx.data, dx.stride, dx.col);
-    let then = finish(rows, inp, to, then);
-    let (dy, w) = (Mat::of(dy.data, dy.stride, dy.col), Mat::of(w, inp, 0));
-    // SAFETY: checked above; dx is borrowed mutably.
-    unsafe { wide((rows, inp, out), to, Plus::Nothing, dy, w, scratch, then) };
+pub unsafe fn input_gradient(dy: Matrix, w: Matrix, dx: Matrix, then: Then, scratch: &mut Buffer) {
+    // SAFETY: the caller's promise.
+    unsafe { wide(dx, Plus::Nothing, dy, w, scratch, finish(dx, then)) };
 }
 
 /// `dw = dyᵀ·x`; `db = Σ rows of dy`.
-pub fn weight_gradient(
-    rows: usize,
-    dy: &Cols,
-    x: Cols,
-    (out, inp): (usize, usize),
-    dw: &mut [f32],
-    db: Option<&mut [f32]>,
-) {
-    fits(dy.data.len(), rows, dy.stride, dy.col, out);
-    fits(x.data.len(), rows, x.stride, x.col, inp);
-    assert!(dw.len() == out * inp);
-    let to = Mat::rows(dw, inp, 0);
-    let (dy, x) = (Mat::of(dy.data, dy.stride, dy.col).t(), Mat::of(x.data, x.stride, x.col));
-    // SAFETY: checked above; dw is borrowed mutably.
-    unsafe { tall((out, inp, rows), to, dy, x, db) };
+pub unsafe fn weight_gradient(dy: Matrix, x: Matrix, dw: Matrix, db: Option<&mut [f32]>) {
+    // SAFETY: the caller's promise.
+    unsafe { tall(dw, dy.t(), x, db) };
 }

@@ -10,8 +10,7 @@ const BLOCK: usize = 64;
 
 /// Loss and counts of a batch; `right` receives one entry per sequence.
 pub fn cross_entropy(
-    tgt: &Packed,
-    labels: &[i32],
+    (tgt, labels): (&Packed, &[i32]),
     vocab: usize,
     logits: &mut [f32],
     backward: bool,

@@ -6,31 +6,34 @@
 
 mod activation;
 mod adam;
+mod attend;
 mod attention;
 mod buffer;
 mod decode;
 mod dropout;
 mod embed;
 mod gemm;
-mod lane;
 mod linear;
 mod loss;
 mod math;
+mod matrix;
 mod narrow;
 mod norm;
 mod ops;
 mod pack;
 mod rows;
 mod simd;
+mod tile;
 mod weights;
 
-use crate::{Batch, Dim, EngineError, Executor, Limits, Packed, Program, Scalars, Side, Slot, StepResult};
+use crate::error::check_len;
+use crate::{Batch, Dim, EngineError, Executor, Inspect, Limits, Packed, Program, Result, Scalars, Slot, StepResult};
 use buffer::Buffer;
 use std::time::{Duration, Instant};
 
 /// Everything that ops read and write.
 struct Memory {
-    slots: Vec<Buffer>,
+    slots: ops::Slots,
     params: Buffer,
     grads: Buffer,
     first: Buffer,
@@ -38,27 +41,17 @@ struct Memory {
     scratch: Buffer,
     right: Vec<bool>,
     decoding: decode::Decoding,
-    weights: weights::Weights,
+    weights: weights::PackedWeights,
 }
 
-/// Sequences, source tokens and target tokens of a batch.
+/// Source and target tokens of a batch.
 #[derive(Clone, Copy, Default)]
-struct Size {
-    sequences: usize,
-    src: usize,
-    tgt: usize,
-}
+struct Size([usize; 2]);
 
 impl Size {
-    fn of(batch: &Batch) -> Size {
-        let (src, tgt) = (&batch.src, &batch.tgt);
-        Size { sequences: src.sequences().max(tgt.sequences()), src: src.tokens(), tgt: tgt.tokens() }
-    }
-
     fn rows(&self, dim: Dim) -> usize {
         match dim {
-            Dim::Tokens(Side::Src) => self.src,
-            Dim::Tokens(Side::Tgt) => self.tgt,
+            Dim::Tokens(side) => self.0[side as usize],
             // Grows with the positions that are reached: see `decode`.
             Dim::Cache(_) => 0,
         }
@@ -79,10 +72,10 @@ pub struct Cpu {
 
 impl Cpu {
     /// All programs must have the same number of parameters: they share them. 0 threads means one per core.
-    pub fn new(programs: Vec<Program>, limits: Limits, threads: usize) -> Result<Cpu, EngineError> {
+    pub fn new(programs: Vec<Program>, limits: Limits, threads: usize) -> Result<Cpu> {
         let params = programs.first().map_or(0, |p| p.params);
         for program in &programs {
-            check("a program's parameter buffer", program.params, params)?;
+            check_len("a program's parameter buffer", program.params, params)?;
         }
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(threads)
@@ -91,7 +84,7 @@ impl Cpu {
             .map_err(|e| EngineError::Device { what: "starting threads".into(), message: e.to_string() })?;
         let slots = programs.iter().map(|p| p.slots.len()).max().unwrap_or(0);
         let memory = Memory {
-            slots: (0..slots).map(|_| Buffer::default()).collect(),
+            slots: ops::Slots((0..slots).map(|_| Buffer::default()).collect()),
             params: Buffer::zeros(params),
             grads: Buffer::zeros(params),
             first: Buffer::zeros(params),
@@ -99,7 +92,7 @@ impl Cpu {
             scratch: Buffer::default(),
             right: Vec::new(),
             decoding: decode::Decoding::new(limits.sequences),
-            weights: weights::Weights::new(&programs),
+            weights: weights::PackedWeights::new(&programs),
         };
         Ok(Cpu {
             programs,
@@ -126,18 +119,10 @@ fn add_time(times: &mut Vec<(&'static str, Duration)>, kind: &'static str, time:
     }
 }
 
-fn check(what: &'static str, got: usize, want: usize) -> Result<(), EngineError> {
-    if got == want { Ok(()) } else { Err(EngineError::Shape { what, got, want }) }
-}
-
-fn within(what: &'static str, got: usize, limit: usize) -> Result<(), EngineError> {
-    if got <= limit { Ok(()) } else { Err(EngineError::Limit { what, got, limit }) }
-}
-
 /// Lengths that belong together; ids are checked by the slices they index.
-fn consistent(packed: &Packed) -> Result<(), EngineError> {
-    check("positions of a batch", packed.pos.len(), packed.ids.len())?;
-    check("lengths of a batch", packed.cu.last().map_or(0, |&n| n as usize), packed.ids.len())
+fn consistent(packed: &Packed) -> Result {
+    check_len("positions of a batch", packed.pos.len(), packed.ids.len())?;
+    check_len("lengths of a batch", packed.cu.last().map_or(0, |&n| n as usize), packed.ids.len())
 }
 
 impl Executor for Cpu {
@@ -154,27 +139,26 @@ impl Executor for Cpu {
         self.limits
     }
 
-    fn run(&mut self, program: usize, batch: &Batch, scalars: &Scalars) -> Result<(), EngineError> {
-        let size = Size::of(batch);
-        within("sequences", size.sequences, self.limits.sequences)?;
-        within("source tokens", size.src, self.limits.src_tokens)?;
-        within("target tokens", size.tgt, self.limits.tgt_tokens)?;
+    fn run(&mut self, program: usize, batch: &Batch, scalars: &Scalars) -> Result {
+        let size = Size([batch.src.tokens(), batch.tgt.tokens()]);
+        self.limits.admit(batch)?;
         consistent(&batch.src)?;
         consistent(&batch.tgt)?;
         self.size = size;
         let (pool, memory, program) = (&self.pool, &mut self.memory, &self.programs[program]);
         let times = &mut self.times;
-        for (slot, info) in memory.slots.iter_mut().zip(&program.slots) {
+        for (slot, info) in memory.slots.0.iter_mut().zip(&program.slots) {
             slot.reserve(size.rows(info.rows) * info.cols);
         }
         memory.decoding.follow(batch);
         let result = pool.install(|| {
+            let run = ops::Run { program, size, batch, scalars };
             let mut result = StepResult::default();
             let mut ops = &program.ops[..];
             while let Some(op) = ops.first() {
                 let start = Instant::now();
-                let done = ops::run(ops, program, size, batch, scalars, memory, &mut result);
-                add_time(times, ops::kind(op), start.elapsed());
+                let done = run.step(ops, memory, &mut result);
+                add_time(times, op.name(), start.elapsed());
                 ops = &ops[done..];
             }
             result
@@ -183,63 +167,65 @@ impl Executor for Cpu {
         Ok(())
     }
 
-    fn results(&mut self) -> Result<Vec<StepResult>, EngineError> {
+    fn results(&mut self) -> Result<Vec<StepResult>> {
         Ok(std::mem::take(&mut self.results))
     }
 
-    fn right(&mut self) -> Result<Vec<bool>, EngineError> {
+    fn right(&mut self) -> Result<Vec<bool>> {
         Ok(self.memory.right.clone())
     }
 
-    fn top(&mut self, tokens: &mut Vec<u8>, logprobs: &mut Vec<f32>) -> Result<(), EngineError> {
+    fn top(&mut self, tokens: &mut Vec<u8>, logprobs: &mut Vec<f32>) -> Result {
         tokens.clone_from(&self.memory.decoding.tokens);
         logprobs.clone_from(&self.memory.decoding.logprobs);
         Ok(())
     }
 
-    fn params(&mut self) -> Result<Vec<f32>, EngineError> {
+    fn params(&mut self) -> Result<Vec<f32>> {
         Ok(self.memory.params[..self.params].to_vec())
     }
 
-    fn set_params(&mut self, params: &[f32]) -> Result<(), EngineError> {
-        check("the parameters", params.len(), self.params)?;
+    fn set_params(&mut self, params: &[f32]) -> Result {
+        check_len("the parameters", params.len(), self.params)?;
         self.memory.params[..self.params].copy_from_slice(params);
         self.memory.weights.forget();
         Ok(())
     }
 
-    fn moments(&mut self) -> Result<(Vec<f32>, Vec<f32>), EngineError> {
+    fn moments(&mut self) -> Result<(Vec<f32>, Vec<f32>)> {
         Ok((self.memory.first[..self.params].to_vec(), self.memory.second[..self.params].to_vec()))
     }
 
-    fn set_moments(&mut self, first: &[f32], second: &[f32]) -> Result<(), EngineError> {
-        check("the first moments", first.len(), self.params)?;
-        check("the second moments", second.len(), self.params)?;
+    fn set_moments(&mut self, first: &[f32], second: &[f32]) -> Result {
+        check_len("the first moments", first.len(), self.params)?;
+        check_len("the second moments", second.len(), self.params)?;
         self.memory.first[..self.params].copy_from_slice(first);
         self.memory.second[..self.params].copy_from_slice(second);
         Ok(())
     }
+}
 
-    fn grads(&mut self) -> Result<Vec<f32>, EngineError> {
+impl Inspect for Cpu {
+    fn grads(&mut self) -> Result<Vec<f32>> {
         Ok(self.memory.grads[..self.params].to_vec())
     }
 
-    fn set_grads(&mut self, grads: &[f32]) -> Result<(), EngineError> {
-        check("the gradient", grads.len(), self.params)?;
+    fn set_grads(&mut self, grads: &[f32]) -> Result {
+        check_len("the gradient", grads.len(), self.params)?;
         self.memory.grads[..self.params].copy_from_slice(grads);
         Ok(())
     }
 
-    fn read(&mut self, program: usize, slot: Slot) -> Result<Vec<f32>, EngineError> {
+    fn read(&mut self, program: usize, slot: Slot) -> Result<Vec<f32>> {
         let info = self.programs[program].info(slot);
         let n = self.size.rows(info.rows) * info.cols;
-        Ok(self.memory.slots[slot.0 as usize].first(n).to_vec())
+        Ok(self.memory.slots.0[slot.0 as usize].first(n).to_vec())
     }
 
-    fn write(&mut self, program: usize, slot: Slot, values: &[f32]) -> Result<(), EngineError> {
+    fn write(&mut self, program: usize, slot: Slot, values: &[f32]) -> Result {
         let info = self.programs[program].info(slot);
-        check("what is written to a slot", values.len() % info.cols, 0)?;
-        self.memory.slots[slot.0 as usize].first(values.len()).copy_from_slice(values);
+        check_len("what is written to a slot", values.len() % info.cols, 0)?;
+        self.memory.slots.0[slot.0 as usize].first(values.len()).copy_from_slice(values);
         Ok(())
     }
 }

@@ -1,8 +1,10 @@
-//! `y = x·Wᵀ + b` for a few rows, as when one token per lane is decoded: packing W would cost more than the product.
+//! `y = x·Wᵀ + b` for a few rows, as when one token per hypothesis is decoded: packing W would cost more than the product.
 //!
 //! Weights are read where they lie; two rows of W meet two rows of x in registers.
+#![allow(unsafe_code)] // matrices by address
 
 use super::math::{LANES, total};
+use super::matrix::Matrix;
 use rayon::prelude::*;
 
 /// Up to so many rows it pays.
@@ -37,48 +39,31 @@ fn dots<const J: usize, const I: usize>(w: [&[f32]; J], x: [&[f32]; I]) -> [[f32
     lanes.map(|lanes| lanes.map(total))
 }
 
-/// `rows ≤ ROWS` rows of x (element (i, p) at `x[i·stride + p]`), w is `out × inp`; calls `put(row, output, value)`.
-pub fn forward(
-    rows: usize,
-    (x, stride): (&[f32], usize),
-    w: &[f32],
-    (out, inp): (usize, usize),
-    b: Option<&[f32]>,
-    put: impl Fn(usize, usize, f32) + Sync,
-) {
-    let row = |i: usize| &x[i * stride..][..inp];
-    let weights = |j: usize| &w[j * inp..][..inp];
+/// At most [`ROWS`] rows of x, w is `out × inp`; calls `put(row, output, value)`.
+///
+/// # Safety
+/// The memory of x and w is there, and nobody writes to it meanwhile.
+pub unsafe fn forward(x: Matrix, w: Matrix, b: Option<&[f32]>, put: impl Fn(usize, usize, f32) + Sync) {
+    let (rows, out, inp) = (x.rows, w.rows, w.cols);
+    // SAFETY: (both) the caller's promise.
+    let row = |i: usize| unsafe { x.row(i) };
+    let weights = |j: usize| unsafe { w.row(j) };
     let bias = |j: usize| b.map_or(0.0, |b| b[j]);
+    fn each<const J: usize, const I: usize>(d: [[f32; I]; J], mut f: impl FnMut(usize, usize, f32)) {
+        d.iter().enumerate().for_each(|(j, d)| d.iter().enumerate().for_each(|(i, &d)| f(i, j, d)));
+    }
     let task = |first: usize| {
         let last = out.min(first + BLOCK);
-        let mut j = first;
-        while j < last {
-            let wide = j + 2 <= last;
-            let mut i = 0;
-            while i < rows {
-                let count = if wide { 2.min(rows - i) } else { 1 };
-                match (wide, count) {
-                    (true, 2) => {
-                        let d = dots([weights(j), weights(j + 1)], [row(i), row(i + 1)]);
-                        for (dj, d) in d.iter().enumerate() {
-                            for (di, d) in d.iter().enumerate() {
-                                put(i + di, j + dj, d + bias(j + dj));
-                            }
-                        }
-                    }
-                    (true, _) => {
-                        for (dj, [d]) in dots([weights(j), weights(j + 1)], [row(i)]).into_iter().enumerate() {
-                            put(i, j + dj, d + bias(j + dj));
-                        }
-                    }
-                    _ => {
-                        let [[d]] = dots([weights(j)], [row(i)]);
-                        put(i, j, d + bias(j));
-                    }
+        for j in (first..last).step_by(2) {
+            for i in (0..rows).step_by(2) {
+                let at = |di: usize, dj: usize, d: f32| put(i + di, j + dj, d + bias(j + dj));
+                match (j + 1 < last, i + 1 < rows) {
+                    (true, true) => each(dots([weights(j), weights(j + 1)], [row(i), row(i + 1)]), at),
+                    (true, false) => each(dots([weights(j), weights(j + 1)], [row(i)]), at),
+                    (false, true) => each(dots([weights(j)], [row(i), row(i + 1)]), at),
+                    (false, false) => each(dots([weights(j)], [row(i)]), at),
                 }
-                i += count;
             }
-            j += if wide { 2 } else { 1 };
         }
     };
     let tasks = out.div_ceil(BLOCK);

@@ -2,6 +2,7 @@
 //!
 //! With x̂ = (s − mean)/std and h = γ·dy: LN'(dy) = (h − mean(h) − x̂·mean(h·x̂))/std, grad γ = Σ dy·x̂, grad β = Σ dy.
 
+use super::Buffer;
 use super::dropout::Mask;
 use super::math::sum;
 use super::rows::{Per, add_up, for_blocks};
@@ -53,14 +54,6 @@ pub fn norm_back(
     }
 }
 
-/// What [`forward`] writes; absent ones are empty.
-pub struct Forward<'a> {
-    pub s: &'a mut [f32],
-    pub stat: &'a mut [f32],
-    pub y: &'a mut [f32],
-    pub y_stream: &'a mut [f32],
-}
-
 /// Where the stream comes from: it may be updated in place.
 pub enum Stream<'a> {
     /// A slot of its own.
@@ -71,20 +64,25 @@ pub enum Stream<'a> {
     Normed,
 }
 
-/// `s = x + drop(f)`, `y = LN(s)` for each of `rows` rows of `d`.
+/// `s = x + drop(f)`, `y = LN(s)` for each of `rows` rows. Writes s, statistics, y and y_stream; absent ones are empty.
 pub fn forward(
     rows: usize,
-    d: usize,
     x: Stream,
     f: Option<&[f32]>,
     mask: Option<Mask>,
     (gamma, beta): (&[f32], &[f32]),
-    out: Forward,
+    [s, stats, y, y_stream]: [&mut Buffer; 4],
 ) {
-    let stream = if out.y_stream.is_empty() { 0 } else { d };
-    let sum_width = if out.s.is_empty() { 0 } else { d };
-    let outs =
-        [(out.s, Per::Row(sum_width)), (out.stat, Per::Row(2)), (out.y, Per::Row(d)), (out.y_stream, Per::Row(stream))];
+    let d = gamma.len();
+    let width = |b: &Buffer| Per::Row(if b.is_empty() { 0 } else { d });
+    let (with_s, with_stream) = (width(s), width(y_stream));
+    let stream = !y_stream.is_empty();
+    let outs = [
+        (&mut s[..], with_s),
+        (&mut stats[..], Per::Row(2)),
+        (&mut y[..], Per::Row(d)),
+        (&mut y_stream[..], with_stream),
+    ];
     for_blocks(rows, BLOCK, outs, |first, [s, st, y, y_stream]| {
         for r in 0..st.len() / 2 {
             let (at, y) = (r * d..(r + 1) * d, &mut y[r * d..(r + 1) * d]);
@@ -107,7 +105,7 @@ pub fn forward(
             for ((y, g), b) in y.iter_mut().zip(gamma).zip(beta) {
                 *y = ((*y - now[0]) * now[1]).mul_add(*g, *b);
             }
-            if stream > 0 {
+            if stream {
                 y_stream[at].copy_from_slice(y);
             }
         }
@@ -124,18 +122,18 @@ pub struct Backward<'a> {
     pub mask: Option<Mask>,
 }
 
-/// The gradient of [`forward`]; see [`crate::Op::AddNormBack`]. `dy` may be the slot of `df` (then `dy` is `None`). `grads`
+/// The gradient of [`forward`]; see [`crate::AddNormBack`]. `dy` may be the slot of `df` (then `dy` is `None`). `grads`
 /// receives grad γ and grad β; `scratch` holds the partial sums.
 pub fn backward(
     rows: usize,
-    d: usize,
     it: Backward,
     g: &mut [f32],
     dy: Option<&[f32]>,
     df: &mut [f32],
-    scratch: &mut super::Buffer,
-    (dgamma, dbeta): (&mut [f32], &mut [f32]),
+    scratch: &mut Buffer,
+    [dgamma, dbeta]: [&mut [f32]; 2],
 ) {
+    let d = it.gamma.len();
     let with_f = !df.is_empty();
     let blocks = rows.div_ceil(BLOCK);
     // Two partial sums and two rows of working space per block.

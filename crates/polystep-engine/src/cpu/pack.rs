@@ -1,46 +1,47 @@
-//! Operands of a product, copied into the panels that [`super::simd`] reads straight through.
+//! Operands of a product, copied into the panels that [`super::tile`] reads straight through.
 #![allow(unsafe_code)] // strided matrices by pointer
 
-use super::gemm::Mat;
-use super::simd::{Machine, PITCH, Panels};
+use super::matrix::Matrix;
+use super::simd::Isa;
+use super::tile::{DEPTH, PITCH, Panels};
 
 /// Numbers that the packed A of `rows` rows and depth k takes.
-pub fn a_len(machine: Machine, rows: usize, k: usize) -> usize {
-    rows.next_multiple_of(machine.rows()) * k.max(PITCH)
+pub fn a_len(isa: Isa, rows: usize, k: usize) -> usize {
+    rows.next_multiple_of(isa.rows()) * k.max(PITCH)
 }
 
 /// Numbers that one panel of B of depth k takes.
-pub fn panel_len(machine: Machine, k: usize) -> usize {
-    machine.cols() * k
+pub fn panel_len(isa: Isa, k: usize) -> usize {
+    isa.cols() * k
 }
 
-/// Packs `rows × k` of A in the order in which it lies in memory.
+/// Packs A in the order in which it lies in memory.
 ///
 /// # Safety
-/// Every element of the `rows × k` matrix is valid; k ≤ DEPTH; `to` has room for [`a_len`].
-pub unsafe fn pack_a(machine: Machine, rows: usize, k: usize, a: Mat, to: &mut [f32]) -> Panels {
-    assert!(to.len() >= a_len(machine, rows, k));
+/// The memory of A is there, and nobody writes to it meanwhile.
+pub unsafe fn pack_a(isa: Isa, a: Matrix, to: &mut [f32]) -> Panels {
+    let (rows, k) = (a.rows, a.cols);
+    assert!(to.len() >= a_len(isa, rows, k) && k <= DEPTH);
     // SAFETY: the caller's promise, and the assertion.
     unsafe {
         if a.col == 1 {
             for r in 0..rows {
-                std::ptr::copy_nonoverlapping(a.at(r, 0).start, to.as_mut_ptr().add(r * PITCH), k);
+                std::ptr::copy_nonoverlapping(a.at(r, 0), to.as_mut_ptr().add(r * PITCH), k);
             }
             return Panels::RowMajor;
         }
-        let height = machine.rows();
+        let height = isa.rows();
         for (i, top) in (0..rows).step_by(height).enumerate() {
             let panel = to.as_mut_ptr().add(i * height * k);
             let count = height.min(rows - top);
-            let from = a.at(top, 0);
             match (count, a.row) {
-                (12, 1) => copy_rows::<12>(k, from.start, a.col, panel, 12),
-                (6, 1) if height == 6 => copy_rows::<6>(k, from.start, a.col, panel, 6),
+                (12, 1) => copy_rows::<12>(k, a.at(top, 0), a.col, panel, 12),
+                (6, 1) if height == 6 => copy_rows::<6>(k, a.at(top, 0), a.col, panel, 6),
                 _ => {
                     for p in 0..k {
-                        let (from, to) = (from.at(0, p), panel.add(p * height));
+                        let (from, to) = (a.at(top, p), panel.add(p * height));
                         for r in 0..count {
-                            *to.add(r) = *from.start.add(r * a.row);
+                            *to.add(r) = *from.add(r * a.row);
                         }
                     }
                 }
@@ -51,8 +52,8 @@ pub unsafe fn pack_a(machine: Machine, rows: usize, k: usize, a: Mat, to: &mut [
 }
 
 /// Adds the sum over k of each row of a packed A to `sums`.
-pub fn row_sums(machine: Machine, panels: Panels, k: usize, packed: &[f32], sums: &mut [f32]) {
-    let height = machine.rows();
+pub fn row_sums(isa: Isa, panels: Panels, k: usize, packed: &[f32], sums: &mut [f32]) {
+    let height = isa.rows();
     match panels {
         Panels::RowMajor => {
             for (sum, row) in sums.iter_mut().zip(packed.chunks(PITCH)) {
@@ -90,62 +91,49 @@ unsafe fn copy_rows<const N: usize>(k: usize, from: *const f32, stride: usize, t
     }
 }
 
-/// Packs one panel of B: depth k, `cols` columns from `b` on; the rest of the panel is zero.
+/// Packs one panel of B, at most as wide as the instruction set's tile; the rest of the panel is zero.
 ///
 /// # Safety
-/// Every element of the `k × cols` matrix is valid; `to` has room for [`panel_len`]; cols ≤ the machine's.
-pub unsafe fn pack_panel(machine: Machine, k: usize, cols: usize, b: Mat, to: &mut [f32]) {
-    let width = machine.cols();
-    assert!(to.len() >= k * width && cols <= width);
+/// The memory of B is there, and nobody writes to it meanwhile.
+pub unsafe fn pack_panel(isa: Isa, b: Matrix, to: &mut [f32]) {
+    let (k, cols, width) = (b.rows, b.cols, isa.cols());
+    assert!(to.len() >= panel_len(isa, k) && cols <= width);
+    // With 16 of 32 columns the second half is never read.
+    if cols < width && (b.col, cols) != (1, 16) {
+        to[..k * width].fill(0.0);
+    }
     let panel = to.as_mut_ptr();
     // SAFETY: the caller's promise, and the assertion.
     unsafe {
         match (b.col, cols) {
-            (1, 32) => copy_rows::<32>(k, b.start, b.row, panel, width),
-            // With 16 of 32 columns the second half is never read.
-            (1, 16) => copy_rows::<16>(k, b.start, b.row, panel, width),
-            _ => {
-                if cols < width {
-                    to[..k * width].fill(0.0);
-                }
-                if b.col == 1 {
-                    for p in 0..k {
-                        std::ptr::copy_nonoverlapping(b.at(p, 0).start, panel.add(p * width), cols);
-                    }
-                } else if b.row == 1 {
-                    transpose(k, cols, b, panel, width);
-                } else {
-                    for p in 0..k {
-                        for j in 0..cols {
-                            *panel.add(p * width + j) = *b.at(p, j).start;
-                        }
-                    }
+            (1, 32) => copy_rows::<32>(k, b.at(0, 0), b.row, panel, width),
+            (1, 16) => copy_rows::<16>(k, b.at(0, 0), b.row, panel, width),
+            (1, _) => {
+                for p in 0..k {
+                    std::ptr::copy_nonoverlapping(b.at(p, 0), panel.add(p * width), cols);
                 }
             }
+            _ => transpose(b, panel, width),
         }
     }
 }
 
 /// Columns of B that lie as rows in memory.
 #[inline(always)]
-unsafe fn transpose(k: usize, cols: usize, b: Mat, panel: *mut f32, width: usize) {
+unsafe fn transpose(b: Matrix, panel: *mut f32, width: usize) {
     const STEP: usize = 8;
-    let (whole_k, whole_cols) = (k / STEP * STEP, cols / STEP * STEP);
+    let (k, cols) = (b.rows, b.cols);
+    let whole = if b.row == 1 { (k / STEP * STEP, cols / STEP * STEP) } else { (0, 0) };
     // SAFETY: the caller's: rows and columns of `pack_panel`.
     unsafe {
-        for p in (0..whole_k).step_by(STEP) {
-            for j in (0..whole_cols).step_by(STEP) {
-                transpose8(b.at(p, j).start, b.col, panel.add(p * width + j), width);
-            }
-            for j in whole_cols..cols {
-                for t in 0..STEP {
-                    *panel.add((p + t) * width + j) = *b.at(p + t, j).start;
-                }
+        for p in (0..whole.0).step_by(STEP) {
+            for j in (0..whole.1).step_by(STEP) {
+                transpose8(b.at(p, j), b.col, panel.add(p * width + j), width);
             }
         }
-        for p in whole_k..k {
-            for j in 0..cols {
-                *panel.add(p * width + j) = *b.at(p, j).start;
+        for p in 0..k {
+            for j in if p < whole.0 { whole.1 } else { 0 }..cols {
+                *panel.add(p * width + j) = *b.at(p, j);
             }
         }
     }

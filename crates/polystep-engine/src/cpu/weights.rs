@@ -1,23 +1,24 @@
 //! Weights of programs that do not train: packed once for the products, at the first use after they were set.
-#![allow(unsafe_code)] // products take pointers
+#![allow(unsafe_code)] // products take matrices by address
 
 use super::Buffer;
-use super::gemm::{Mat, pack_wide, packed_len};
+use super::gemm::{pack_wide, packed_len};
+use super::matrix::Matrix;
 use crate::{Op, Param, Program};
 use std::collections::HashMap;
 
 /// Packed weights by place and shape.
 #[derive(Default)]
-pub struct Weights {
+pub struct PackedWeights {
     /// None where a program changes the parameters.
     packed: Option<HashMap<(usize, usize, usize), Buffer>>,
 }
 
-impl Weights {
+impl PackedWeights {
     /// Keeps packed weights unless one of the programs trains.
-    pub fn new(programs: &[Program]) -> Weights {
-        let trains = |p: &Program| p.ops.iter().any(|op| matches!(op, Op::Adam { .. } | Op::LinearBack { .. }));
-        Weights { packed: (!programs.iter().any(trains)).then(HashMap::new) }
+    pub fn new(programs: &[Program]) -> PackedWeights {
+        let trains = |p: &Program| p.ops.iter().any(|op| matches!(op, Op::Adam(_) | Op::LinearBack(_)));
+        PackedWeights { packed: (!programs.iter().any(trains)).then(HashMap::new) }
     }
 
     /// The parameters were set.
@@ -31,10 +32,9 @@ impl Weights {
     pub fn get(&mut self, w: Param, params: &[f32]) -> Option<&[f32]> {
         let (out, inp) = (w.rows, w.cols);
         let buffer = self.packed.as_mut()?.entry((w.offset, out, inp)).or_insert_with(|| {
-            let values = &params[w.offset..w.offset + out * inp];
             let mut buffer = Buffer::zeros(packed_len(out, inp));
-            // SAFETY: `values` is out × inp and is borrowed.
-            unsafe { pack_wide((out, inp), Mat::of(values, inp, 0).t(), &mut buffer, false) };
+            // SAFETY: the parameters are borrowed.
+            unsafe { pack_wide(Matrix::of(&params[w.range()], (out, inp)).t(), &mut buffer, false) };
             buffer
         });
         Some(&buffer[..packed_len(out, inp)])

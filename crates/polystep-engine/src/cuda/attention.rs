@@ -2,12 +2,12 @@
 //! walk over tiles. A batch with both gets both, side by side; which of them a graph needs is part of its key.
 
 use super::compile::{SHORT, Unit, short_units};
-use super::driver::{Args, Shape};
+use super::driver::{Args, Grid};
 use super::lower::slots;
 use super::machine::{short_bytes, tile_bytes};
-use super::record::{Columns, Recorder, Work};
-use super::schedule::Res;
-use crate::{Batch, EngineError, Op, Packed, Side, View};
+use super::record::{Columns, Recorder, Sums, Work};
+use super::schedule::{Partial, Resource};
+use crate::{Attention, AttentionBack, Batch, EngineError, Heads, Packed, Result, Side, View};
 
 /// For each pair of (queries, keys): whether there are sequences of each length of [`SHORT`], and longer ones; of a
 /// sequence's two sides the longer one counts.
@@ -38,22 +38,30 @@ struct Variant {
     above: usize,
 }
 
+/// The kernels of one direction.
+struct Kernels {
+    short: &'static str,
+    /// For long sequences: file, kernel, tiles in shared memory, blocks that share a sequence and head.
+    long: (&'static str, &'static str, usize, usize),
+    backward: bool,
+}
+
 impl Recorder<'_> {
     /// Too few heads in a batch to fill the device.
-    fn few(&self, heads: usize) -> bool {
-        self.machine.limits.sequences * heads <= 2 * self.machine.device.info.processors
+    fn few(&self, heads: Heads) -> bool {
+        self.machine.limits.sequences * heads.count <= 2 * self.machine.device.info.processors
     }
 
     /// Blocks that share the tiles of one long sequence and head.
-    fn splits(&self, heads: usize) -> usize {
+    fn splits(&self, heads: Heads) -> usize {
         if self.few(heads) { 2 } else { 1 }
     }
 
     /// The launches that together take every sequence.
-    fn variants(&self, queries: Side, keys: Side, heads: usize, head_dim: usize, kernel: &'static str) -> Vec<Variant> {
-        let found = self.lengths.get(queries, keys);
-        let mut loaded = short_units(head_dim).map(|unit| self.machine.has(unit, kernel));
-        if self.few(heads) {
+    fn variants(&self, it: &Attention, kernel: &'static str) -> Vec<Variant> {
+        let found = self.lengths.get(it.queries, it.keys);
+        let mut loaded = short_units(it.heads.dim).map(|unit| self.machine.has(&unit, kernel));
+        if self.few(it.heads) {
             // One launch for all is quicker than one per length.
             let largest = (0..SHORT.len()).rev().find(|i| found[*i]).unwrap_or(0);
             loaded[..largest].fill(false);
@@ -75,120 +83,94 @@ impl Recorder<'_> {
         variants
     }
 
-    pub(super) fn check_heads(&self, head_dim: usize, views: &[View]) -> Result<(), EngineError> {
+    pub(super) fn check_heads(&self, heads: Heads, views: &[View]) -> Result {
         let aligned = views.iter().all(|v| v.col.is_multiple_of(8) && self.cols(v.slot).is_multiple_of(8));
-        if head_dim.is_multiple_of(8) && head_dim <= 128 && aligned {
+        if heads.dim.is_multiple_of(8) && heads.dim <= 128 && aligned {
             return Ok(());
         }
-        Err(EngineError::Compile(format!("heads of {head_dim} columns: on CUDA a head has 8, 16, … 128 columns")))
+        Err(EngineError::Compile(format!("heads of {} columns: on CUDA a head has 8, 16, … 128 columns", heads.dim)))
     }
 
-    pub(super) fn attention(&mut self, op: &Op) -> Result<(), EngineError> {
-        let Op::Attention { q, k, v, queries, keys, causal, heads, head_dim, out, lse } = op else { return Ok(()) };
-        self.check_heads(*head_dim, &[*q, *k, *v])?;
-        let args = Args::default()
-            .ptr(self.view(*q))
-            .ptr(self.view(*k))
-            .ptr(self.view(*v))
-            .int(self.cols(q.slot))
-            .int(self.cols(k.slot))
-            .int(self.cols(v.slot))
-            .ptr(self.at(*out))
-            .ptr(self.at(*lse))
-            .ptr(self.input(0))
-            .ptr(self.input(self.layout.cu[*queries as usize]))
-            .ptr(self.input(self.layout.cu[*keys as usize]))
-            .int(*queries as i32)
-            .int(self.rows[*queries as usize])
-            .int(i32::from(*causal));
-        let sequences = self.machine.limits.sequences.max(1);
-        let mut works = Vec::new();
-        for (i, variant) in self.variants(*queries, *keys, *heads, *head_dim, "attention_short").into_iter().enumerate()
-        {
-            let args = args.clone().int(variant.above).int(i32::from(i == 0));
-            works.push(if variant.rows == 0 {
-                let kernel = self.machine.kernel(Unit::new("attention.cu", &[("HD", *head_dim)]), "attention")?;
-                let grid = (*heads, sequences, self.splits(*heads));
-                let shape = Shape { grid, block: (128, 1), shared: tile_bytes(*head_dim, 5) };
-                ("attention".into(), Work::Kernel(kernel, shape, args))
-            } else {
-                let unit = Unit::new("attention_short.cu", &[("HD", *head_dim), ("ROWS", variant.rows)]);
-                let kernel = self.machine.kernel(unit, "attention_short")?;
-                let shared = short_bytes(*head_dim, variant.rows, false);
-                let shape = Shape { grid: (*heads, sequences, 1), block: (2 * variant.rows, 1), shared };
-                (format!("attention_short {}", variant.rows), Work::Kernel(kernel, shape, args))
-            });
-        }
-        self.overwritten(*out);
-        let reads = slots([Some(q.slot), Some(k.slot), Some(v.slot)]);
-        self.submit_together(&reads, &slots([Some(*out), Some(*lse)]), works)
+    /// Queries, keys and values.
+    fn operands(&self, it: &Attention) -> Args {
+        let views = [it.q, it.k, it.v];
+        Args::default().ptrs(views.map(|view| self.view(view))).ints(views.map(|view| self.cols(view.slot)))
     }
 
-    pub(super) fn attention_back(&mut self, op: &Op) -> Result<(), EngineError> {
-        let Op::AttentionBack { q, k, v, queries, keys, causal, heads, head_dim, out, lse, dout, dq, dk, dv } = op
-        else {
-            return Ok(());
-        };
-        self.check_heads(*head_dim, &[*q, *k, *v, *dq, *dk, *dv])?;
-        let splits = self.splits(*heads);
+    /// The header, and the lengths on both sides.
+    fn lengths_args(&self, it: &Attention, args: Args) -> Args {
+        args.ptr(self.head()).ptrs([it.queries, it.keys].map(|side| self.input(self.block.cu[side as usize])))
+    }
+
+    /// All launches of one direction; they have the same arguments but for the last few.
+    fn works(&self, it: &Attention, kernels: Kernels, args: Args) -> Result<Vec<Work>> {
+        let (heads, dim) = (it.heads.count, it.heads.dim);
         let sequences = self.machine.limits.sequences.max(1);
-        let lines = sequences * splits;
-        let width = heads * head_dim;
-        let mut grads = Vec::new();
-        for (which, view) in [dq, dk, dv].into_iter().enumerate() {
-            let sums = self.partial(which as u8, lines * width)?;
-            grads.push((sums, [self.view(*view), self.cols(view.slot) as u64, sums, 0]));
-        }
-        let args = Args::default()
-            .ptr(self.view(*q))
-            .ptr(self.view(*k))
-            .ptr(self.view(*v))
-            .int(self.cols(q.slot))
-            .int(self.cols(k.slot))
-            .int(self.cols(v.slot))
-            .ptr(self.at(*out))
-            .ptr(self.at(*dout))
-            .ptr(self.at(*lse))
-            .raw(grads[0].1)
-            .raw(grads[1].1)
-            .raw(grads[2].1)
-            .ptr(self.input(0))
-            .ptr(self.input(self.layout.cu[*queries as usize]))
-            .ptr(self.input(self.layout.cu[*keys as usize]))
-            .int(*queries as i32)
-            .int(*keys as i32)
-            .int(self.rows[*queries as usize])
-            .int(self.rows[*keys as usize])
-            .int(i32::from(*causal));
         let mut works = Vec::new();
-        let variants = self.variants(*queries, *keys, *heads, *head_dim, "attention_back_short");
-        for (i, variant) in variants.into_iter().enumerate() {
-            let args = args.clone().int(variant.above).int(i32::from(i == 0));
-            works.push(if variant.rows == 0 {
-                let unit = Unit::new("attention_back.cu", &[("HD", *head_dim)]);
-                let kernel = self.machine.kernel(unit, "attention_back")?;
-                let grid = (*heads, sequences, 2 * splits);
-                let shape = Shape { grid, block: (128, 1), shared: tile_bytes(*head_dim, 4) };
-                ("attention_back".into(), Work::Kernel(kernel, shape, args))
+        for (i, Variant { rows, above }) in self.variants(it, kernels.short).into_iter().enumerate() {
+            let mut args = args.clone().int(above).int(i32::from(i == 0));
+            works.push(if rows == 0 {
+                let (file, name, tiles, shares) = kernels.long;
+                let grid =
+                    Grid { blocks: (heads, sequences, shares), threads: (128, 1), shared: tile_bytes(dim, tiles) };
+                self.kernel(&Unit::new(file, &[("HD", dim)]), name, grid, args)?
             } else {
-                let unit = Unit::new("attention_short.cu", &[("HD", *head_dim), ("ROWS", variant.rows)]);
-                let kernel = self.machine.kernel(unit, "attention_back_short")?;
-                let shared = short_bytes(*head_dim, variant.rows, true);
-                let shape = Shape { grid: (*heads, sequences, 1), block: (2 * variant.rows, 1), shared };
-                (format!("attention_back_short {}", variant.rows), Work::Kernel(kernel, shape, args.int(splits)))
+                if kernels.backward {
+                    args = args.int(self.splits(it.heads));
+                }
+                let shared = short_bytes(dim, rows, kernels.backward);
+                let grid = Grid { blocks: (heads, sequences, 1), threads: (2 * rows, 1), shared };
+                let unit = Unit::new("attention_short.cu", &[("HD", dim), ("ROWS", rows)]);
+                let work = self.kernel(&unit, kernels.short, grid, args)?;
+                Work { label: format!("{} {rows}", kernels.short), ..work }
             });
         }
-        let reads = slots([Some(q.slot), Some(k.slot), Some(v.slot), Some(*out), Some(*lse), Some(*dout)]);
-        let mut writes = slots([dq, dk, dv].map(|view| Some(view.slot)));
-        for which in 0..3 {
-            writes.push(Res::Partial(self.op, which));
+        Ok(works)
+    }
+
+    pub(super) fn attention(&mut self, it: &Attention) -> Result {
+        self.check_heads(it.heads, &[it.q, it.k, it.v])?;
+        let args = self.operands(it).ptrs([self.at(it.out), self.at(it.lse)]);
+        let args = self
+            .lengths_args(it, args)
+            .int(it.queries as i32)
+            .int(self.rows[it.queries as usize])
+            .int(i32::from(it.causal));
+        let long = ("attention.cu", "attention", 5, self.splits(it.heads));
+        let works = self.works(it, Kernels { short: "attention_short", long, backward: false }, args)?;
+        self.overwritten(it.out);
+        self.submit_together(&slots([it.q.slot, it.k.slot, it.v.slot]), &slots([it.out, it.lse]), works)
+    }
+
+    pub(super) fn attention_back(&mut self, back: &AttentionBack) -> Result {
+        let AttentionBack { of: it, dout, dq, dk, dv } = back;
+        let grads = [(Partial::Queries, *dq), (Partial::Keys, *dk), (Partial::Values, *dv)];
+        self.check_heads(it.heads, &[it.q, it.k, it.v, *dq, *dk, *dv])?;
+        let splits = self.splits(it.heads);
+        let lines = self.machine.limits.sequences.max(1) * splits;
+        let width = it.heads.width();
+        let mut args = self.operands(it).ptrs([it.out, *dout, it.lse].map(|slot| self.at(slot)));
+        let mut sums = Vec::new();
+        for (which, view) in grads {
+            let from = self.partial(which, lines * width)?;
+            args = args.raw([self.view(view), self.cols(view.slot) as u64, from, 0]);
+            sums.push(Sums { from, count: lines, stride: width, res: Resource::Partial(self.op, which) });
         }
+        let sides = [it.queries, it.keys];
+        let args = self
+            .lengths_args(it, args)
+            .ints(sides.map(|side| side as i32))
+            .ints(sides.map(|side| self.rows[side as usize]))
+            .int(i32::from(it.causal));
+        let long = ("attention_back.cu", "attention_back", 4, 2 * splits);
+        let works = self.works(it, Kernels { short: "attention_back_short", long, backward: true }, args)?;
+        let reads = slots([it.q.slot, it.k.slot, it.v.slot, it.out, it.lse, *dout]);
+        let mut writes = slots(grads.map(|(_, view)| view.slot));
+        writes.extend(sums.iter().map(|sums| sums.res));
         self.submit_together(&reads, &writes, works)?;
         // Other columns of the same slot may hold sums of another op of this pass (keys and values of all layers side by side).
-        for (which, view) in [dq, dk, dv].into_iter().enumerate() {
-            let res = Res::Partial(self.op, which as u8);
-            let columns = Columns { col: view.col, width, from: grads[which].0, count: lines, stride: width, res };
-            self.summed_part(view.slot, columns);
+        for ((_, view), sums) in grads.into_iter().zip(sums) {
+            self.summed_part(view.slot, Columns { col: view.col, width, sums });
         }
         Ok(())
     }

@@ -1,39 +1,34 @@
 //! Kernels: sources embedded in the binary, compiled by NVRTC for the device and the model's sizes, cached as cubins.
 //!
 //! A unit is one .cu file with its sizes as macros (a layer norm of 256 columns and one of 512 are two units). Compiling
-//! needs no GPU: CI compiles every unit. Failing to read or write the cache is no error, only slower.
+//! needs no GPU: CI compiles every unit.
 
 #![allow(unsafe_code)] // NVRTC is a C library
 
 use std::collections::BTreeSet;
 use std::ffi::{CString, c_char};
-use std::path::PathBuf;
 
 use cudarc::nvrtc::sys;
 
-use super::product;
-use crate::{EngineError, Op, Program};
+use super::{cache, product};
+use crate::{
+    Activate, ActivateBack, AddNorm, AddNormBack, CachedAttention, Embed, EmbedBack, EngineError, Linear, Result,
+};
+use crate::{LinearBack, Op, Program, SourceAttention};
 
-const HEADERS: [(&str, &str); 5] = [
-    ("common.cuh", include_str!("../../kernels/common.cuh")),
-    ("philox.cuh", include_str!("../../kernels/philox.cuh")),
-    ("mma.cuh", include_str!("../../kernels/mma.cuh")),
-    ("head.cuh", include_str!("../../kernels/head.cuh")),
-    ("activation.cuh", include_str!("../../kernels/activation.cuh")),
-];
+/// Names and texts of files in `kernels/`.
+macro_rules! files {
+    ($($name:literal)*) => {
+        [$(($name, include_str!(concat!("../../kernels/", $name)))),*]
+    };
+}
 
-const SOURCES: [(&str, &str); 11] = [
-    ("norm.cu", include_str!("../../kernels/norm.cu")),
-    ("embed.cu", include_str!("../../kernels/embed.cu")),
-    ("activate.cu", include_str!("../../kernels/activate.cu")),
-    ("attention.cu", include_str!("../../kernels/attention.cu")),
-    ("attention_short.cu", include_str!("../../kernels/attention_short.cu")),
-    ("attention_back.cu", include_str!("../../kernels/attention_back.cu")),
-    ("product.cu", include_str!("../../kernels/product.cu")),
-    ("loss.cu", include_str!("../../kernels/loss.cu")),
-    ("optimiser.cu", include_str!("../../kernels/optimiser.cu")),
-    ("decode.cu", include_str!("../../kernels/decode.cu")),
-    ("top.cu", include_str!("../../kernels/top.cu")),
+const HEADERS: [(&str, &str); 7] =
+    files!["common.cuh" "philox.cuh" "mma.cuh" "head.cuh" "scores.cuh" "rows.cuh" "activation.cuh"];
+
+const SOURCES: [(&str, &str); 11] = files![
+    "norm.cu" "embed.cu" "activate.cu" "attention.cu" "attention_short.cu" "attention_back.cu" "product.cu" "loss.cu"
+    "optimiser.cu" "decode.cu" "top.cu"
 ];
 
 /// One source file with its macros.
@@ -79,43 +74,46 @@ pub(super) fn short_units(head_dim: usize) -> [Unit; 3] {
 pub(super) fn units(programs: &[Program]) -> Vec<Unit> {
     let mut set = BTreeSet::from([Unit::new("optimiser.cu", &[])]);
     for program in programs {
+        let cols = |slot| program.info(slot).cols;
         for op in &program.ops {
             match op {
-                Op::Embed { token, .. } | Op::EmbedBack { token, .. } => {
+                Op::Embed(Embed { token, .. }) | Op::EmbedBack(EmbedBack { of: Embed { token, .. }, .. }) => {
                     set.insert(Unit::new("embed.cu", &[("D", token.cols), ("V", token.rows)]));
                 }
-                Op::AddNorm { norm, .. } | Op::AddNormBack { norm, .. } => {
+                Op::AddNorm(AddNorm { norm, .. }) | Op::AddNormBack(AddNormBack { of: AddNorm { norm, .. }, .. }) => {
                     set.insert(Unit::new("norm.cu", &[("D", norm.gamma.len())]));
                 }
-                Op::Activate { x, .. } | Op::ActivateBack { x, .. } => {
-                    set.insert(Unit::new("activate.cu", &[("VEC", pack_width(program.info(*x).cols))]));
+                Op::Activate(Activate { x, .. }) | Op::ActivateBack(ActivateBack { of: Activate { x, .. }, .. }) => {
+                    set.insert(Unit::new("activate.cu", &[("VEC", pack_width(cols(*x)))]));
                     set.extend(product::units());
                 }
-                Op::LinearBack { b: Some(_), dy, w, .. } => {
-                    let width = pack_width(program.info(dy.slot).cols);
-                    let width = width.min(pack_width(dy.col)).min(pack_width(w.rows));
-                    set.insert(Unit::new("activate.cu", &[("VEC", width)]));
+                Op::Linear(_) => set.extend(product::units()),
+                Op::LinearBack(LinearBack { of: Linear { b, w, .. }, dy, .. }) => {
+                    if b.is_some() {
+                        let width = pack_width(cols(dy.slot)).min(pack_width(dy.col)).min(pack_width(w.rows));
+                        set.insert(Unit::new("activate.cu", &[("VEC", width)]));
+                    }
                     set.extend(product::units());
                 }
-                Op::Attention { head_dim, .. } => {
-                    set.insert(Unit::new("attention.cu", &[("HD", *head_dim)]));
-                    set.extend(short_units(*head_dim));
+                Op::Attention(it) => {
+                    set.insert(Unit::new("attention.cu", &[("HD", it.heads.dim)]));
+                    set.extend(short_units(it.heads.dim));
                 }
-                Op::AttentionBack { head_dim, .. } => {
-                    set.insert(Unit::new("attention_back.cu", &[("HD", *head_dim)]));
-                    set.extend(short_units(*head_dim));
+                Op::AttentionBack(back) => {
+                    set.insert(Unit::new("attention_back.cu", &[("HD", back.of.heads.dim)]));
+                    set.extend(short_units(back.of.heads.dim));
                 }
-                Op::CrossEntropy { logits, .. } => {
-                    set.insert(Unit::new("loss.cu", &[("V", program.info(*logits).cols)]));
+                Op::CrossEntropy(it) => {
+                    set.insert(Unit::new("loss.cu", &[("V", cols(it.logits))]));
                 }
-                Op::CachedAttention { head_dim, .. } | Op::LaneAttention { head_dim, .. } => {
-                    set.insert(Unit::new("decode.cu", &[("HD", *head_dim)]));
+                Op::CachedAttention(CachedAttention { heads, .. })
+                | Op::SourceAttention(SourceAttention { heads, .. }) => {
+                    set.insert(Unit::new("decode.cu", &[("HD", heads.dim)]));
                 }
-                Op::TopTokens { logits, .. } => {
-                    set.insert(Unit::new("top.cu", &[("V", program.info(*logits).cols)]));
+                Op::BestTokens(it) => {
+                    set.insert(Unit::new("top.cu", &[("V", cols(it.logits))]));
                 }
-                Op::Linear { .. } | Op::LinearBack { .. } => set.extend(product::units()),
-                Op::Adam { .. } => {}
+                Op::Adam(_) => {}
             }
         }
     }
@@ -131,7 +129,7 @@ fn c_string(text: &str) -> CString {
 }
 
 /// One unit through NVRTC. The library must be open.
-fn compile(unit: &Unit, arch: &str) -> Result<Vec<u8>, EngineError> {
+fn compile(unit: &Unit, arch: &str) -> Result<Vec<u8>> {
     let good = sys::nvrtcResult::NVRTC_SUCCESS;
     let source = c_string(unit.source());
     let name = c_string(unit.file);
@@ -184,47 +182,13 @@ fn nvrtc_version() -> (i32, i32) {
     (major, minor)
 }
 
-/// FNV-1a, 64 bits, from a given start.
-fn fnv(start: u64, bytes: &[u8]) -> u64 {
-    bytes.iter().fold(start, |h, b| (h ^ u64::from(*b)).wrapping_mul(0x0100_0000_01b3))
-}
-
-fn cache_file(unit: &Unit, arch: &str) -> Option<PathBuf> {
-    let base = std::env::var_os("XDG_CACHE_HOME")
-        .map(PathBuf::from)
-        .or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache")))?;
+/// A unit from the cache, or compiled and put there. `fresh` does not read the cache.
+pub(super) fn cached(unit: &Unit, arch: &str, fresh: bool) -> Result<Vec<u8>> {
     let mut text = format!("{:?} {:?}\n", nvrtc_version(), unit.options(arch));
-    for (_, header) in HEADERS {
-        text.push_str(header);
-    }
+    text.extend(HEADERS.map(|(_, header)| header));
     text.push_str(unit.source());
-    let (a, b) = (fnv(0xcbf2_9ce4_8422_2325, text.as_bytes()), fnv(0x6c62_272e_07bb_0142, text.as_bytes()));
-    let stem = unit.file.trim_end_matches(".cu");
-    Some(base.join("polystep/kernels").join(format!("{stem}-{a:016x}{b:016x}.cubin")))
-}
-
-/// A unit from the cache, or compiled and put there. `fresh` skips reading (a damaged file).
-pub(super) fn cached(unit: &Unit, arch: &str, fresh: bool) -> Result<Vec<u8>, EngineError> {
-    let file = cache_file(unit, arch);
-    if let (Some(file), false) = (&file, fresh)
-        && let Ok(cubin) = std::fs::read(file)
-        && cubin.starts_with(b"\x7fELF")
-    {
-        return Ok(cubin);
-    }
-    let cubin = compile(unit, arch)?;
-    if let Some(file) = file {
-        let part = file.with_extension(format!("part{}", std::process::id()));
-        let stored = file
-            .parent()
-            .map_or(Ok(()), std::fs::create_dir_all)
-            .and_then(|()| std::fs::write(&part, &cubin))
-            .and_then(|()| std::fs::rename(&part, &file));
-        if stored.is_err() {
-            let _ = std::fs::remove_file(&part);
-        }
-    }
-    Ok(cubin)
+    let key = cache::Key::new(unit.file.trim_end_matches(".cu"), &text);
+    cache::cached(cache::base(), &key, fresh, || compile(unit, arch))
 }
 
 #[cfg(test)]

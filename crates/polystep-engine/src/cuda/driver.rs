@@ -10,11 +10,31 @@ use std::ffi::{CString, c_void};
 use cudarc::driver::{result, sys};
 
 use super::library::{self, Info, Library};
-use crate::EngineError;
+use crate::{EngineError, Result};
 
 /// Turns a driver error into ours.
-pub(super) fn check<T>(what: &str, outcome: Result<T, result::DriverError>) -> Result<T, EngineError> {
+pub(super) fn check<T>(what: &str, outcome: Result<T, result::DriverError>) -> Result<T> {
     outcome.map_err(|error| EngineError::Device { what: what.into(), message: format!("{error:?}") })
+}
+
+/// Frees a handle when it is dropped.
+macro_rules! freed {
+    ($($name:ident.$handle:ident by $free:path;)*) => {
+        $(impl Drop for $name {
+            fn drop(&mut self) {
+                // SAFETY: the handle was made for this value and is freed here alone.
+                let _ = unsafe { $free(self.$handle) };
+            }
+        })*
+    };
+}
+
+freed! {
+    DeviceMemory.at by result::free_sync;
+    Stream.raw by result::stream::destroy;
+    Event.raw by result::event::destroy;
+    Graph.exec by result::graph::exec_destroy;
+    Module.raw by result::module::unload;
 }
 
 /// The device and its context.
@@ -30,7 +50,7 @@ pub(super) struct Device {
 
 impl Device {
     /// Opens the libraries, then the first device.
-    pub(super) fn open() -> Result<Self, EngineError> {
+    pub(super) fn open() -> Result<Self> {
         let libraries: Vec<Library> = vec![library::driver()?, library::nvrtc()?, library::cublaslt()?];
         let no_device = |error: result::DriverError| EngineError::NoDevice(format!("{error:?}"));
         result::init().map_err(no_device)?;
@@ -75,7 +95,7 @@ impl Device {
     }
 
     /// Makes the context current on this thread.
-    pub(super) fn enter(&self) -> Result<(), EngineError> {
+    pub(super) fn enter(&self) -> Result {
         // SAFETY: the context lives as long as self.
         check("cuCtxSetCurrent", unsafe { result::ctx::set_current(self.context) })
     }
@@ -90,26 +110,26 @@ impl Drop for Device {
 
 /// Waits for the whole context. "Synchronous" copies from pageable memory and memsets return before they have landed, and
 /// our streams do not wait for the default stream they run on.
-fn settle() -> Result<(), EngineError> {
+fn synchronize() -> Result {
     check("cuCtxSynchronize", result::ctx::synchronize())
 }
 
 /// Device memory, zeroed when made.
-pub(super) struct Memory {
+pub(super) struct DeviceMemory {
     pub(super) at: u64,
     pub(super) bytes: usize,
 }
 
-impl Memory {
-    pub(super) fn new(bytes: usize) -> Result<Self, EngineError> {
+impl DeviceMemory {
+    pub(super) fn new(bytes: usize) -> Result<Self> {
         let bytes = bytes.max(256).next_multiple_of(256);
         // SAFETY: a context is current; the memory is freed once, in drop.
         unsafe {
             match result::malloc_sync(bytes) {
                 Ok(at) => {
-                    let memory = Memory { at, bytes };
+                    let memory = DeviceMemory { at, bytes };
                     check("cuMemset", result::memset_d8_sync(at, 0, bytes))?;
-                    settle()?;
+                    synchronize()?;
                     Ok(memory)
                 }
                 Err(error) if error.0 == sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY => {
@@ -122,41 +142,40 @@ impl Memory {
     }
 
     /// A copy of host values.
-    pub(super) fn of<T: bytemuck::Pod>(values: &[T]) -> Result<Self, EngineError> {
-        let memory = Memory::new(std::mem::size_of_val(values))?;
+    pub(super) fn of<T: bytemuck::Pod>(values: &[T]) -> Result<Self> {
+        let memory = DeviceMemory::new(std::mem::size_of_val(values))?;
         memory.put(0, values)?;
         Ok(memory)
     }
 
+    /// Panics unless the range lies inside.
+    fn holds(&self, offset: usize, bytes: usize) {
+        let end = offset.checked_add(bytes);
+        assert!(end.is_some_and(|end| end <= self.bytes), "bytes {offset} to {end:?} of {} on the device", self.bytes);
+    }
+
     /// Writes from a byte offset on; waits.
-    pub(super) fn put<T: bytemuck::Pod>(&self, offset: usize, values: &[T]) -> Result<(), EngineError> {
-        debug_assert!(offset + std::mem::size_of_val(values) <= self.bytes);
-        // SAFETY: the range lies inside this allocation.
+    pub(super) fn put<T: bytemuck::Pod>(&self, offset: usize, values: &[T]) -> Result {
+        self.holds(offset, std::mem::size_of_val(values));
+        // SAFETY: the range lies inside this allocation, as was just checked.
         check("cuMemcpyHtoD", unsafe { result::memcpy_htod_sync(self.at + offset as u64, values) })?;
-        settle()
+        synchronize()
     }
 
     /// Reads from a byte offset on; waits.
-    pub(super) fn get<T: bytemuck::Pod>(&self, offset: usize, len: usize) -> Result<Vec<T>, EngineError> {
+    pub(super) fn get<T: bytemuck::Pod>(&self, offset: usize, len: usize) -> Result<Vec<T>> {
         let mut values = vec![T::zeroed(); len];
-        debug_assert!(offset + std::mem::size_of_val(&values[..]) <= self.bytes);
-        // SAFETY: the range lies inside this allocation.
+        self.holds(offset, std::mem::size_of_val(&values[..]));
+        // SAFETY: the range lies inside this allocation, as was just checked.
         check("cuMemcpyDtoH", unsafe { result::memcpy_dtoh_sync(&mut values, self.at + offset as u64) })?;
         Ok(values)
     }
 
     /// Zeros everywhere; waits.
-    pub(super) fn clear(&self) -> Result<(), EngineError> {
+    pub(super) fn clear(&self) -> Result {
         // SAFETY: the whole of this allocation.
         check("cuMemset", unsafe { result::memset_d8_sync(self.at, 0, self.bytes) })?;
-        settle()
-    }
-}
-
-impl Drop for Memory {
-    fn drop(&mut self) {
-        // SAFETY: allocated in `new`, freed here alone.
-        let _ = unsafe { result::free_sync(self.at) };
+        synchronize()
     }
 }
 
@@ -167,7 +186,7 @@ pub(super) struct Pinned {
 }
 
 impl Pinned {
-    pub(super) fn new(words: usize) -> Result<Self, EngineError> {
+    pub(super) fn new(words: usize) -> Result<Self> {
         // SAFETY: freed once, in drop; zeroed before it is ever seen as a slice.
         unsafe {
             let at = check("cuMemHostAlloc", result::malloc_host(words * 4, 0))?.cast::<u32>();
@@ -183,11 +202,13 @@ impl Pinned {
     }
 
     /// Starts copying the first words to the device.
-    pub(super) fn send(&self, to: u64, words: usize, stream: &Stream) -> Result<(), EngineError> {
-        // SAFETY: the source outlives the copy (the ring waits for its event); the target is at least as long.
+    pub(super) fn send(&self, to: &DeviceMemory, words: usize, stream: &Stream) -> Result {
+        assert!(words <= self.words, "{words} words of {}", self.words);
+        to.holds(0, words * 4);
+        // SAFETY: both sides are long enough; the source outlives the copy (the ring waits for its event).
         unsafe {
-            let from = std::slice::from_raw_parts(self.at, words.min(self.words));
-            check("cuMemcpyHtoDAsync", result::memcpy_htod_async(to, from, stream.raw))
+            let from = std::slice::from_raw_parts(self.at, words);
+            check("cuMemcpyHtoDAsync", result::memcpy_htod_async(to.at, from, stream.raw))
         }
     }
 }
@@ -205,7 +226,7 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    pub(super) fn new(priority: i32) -> Result<Self, EngineError> {
+    pub(super) fn new(priority: i32) -> Result<Self> {
         let raw = check(
             "cuStreamCreate",
             result::stream::create_with_priority(result::stream::StreamKind::NonBlocking, priority),
@@ -213,25 +234,25 @@ impl Stream {
         Ok(Stream { raw })
     }
 
-    pub(super) fn wait(&self) -> Result<(), EngineError> {
+    pub(super) fn wait(&self) -> Result {
         // SAFETY: a live stream.
         check("cuStreamSynchronize", unsafe { result::stream::synchronize(self.raw) })
     }
 
     /// Later work of this stream starts after the event.
-    pub(super) fn after(&self, event: &Event) -> Result<(), EngineError> {
+    pub(super) fn after(&self, event: &Event) -> Result {
         let flags = sys::CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT;
         // SAFETY: a live stream and a live event.
         check("cuStreamWaitEvent", unsafe { result::stream::wait_event(self.raw, event.raw, flags) })
     }
 
-    pub(super) fn begin_capture(&self) -> Result<(), EngineError> {
+    pub(super) fn begin_capture(&self) -> Result {
         let mode = sys::CUstreamCaptureMode_enum::CU_STREAM_CAPTURE_MODE_RELAXED;
         // SAFETY: a live stream.
         check("cuStreamBeginCapture", unsafe { result::stream::begin_capture(self.raw, mode) })
     }
 
-    pub(super) fn end_capture(&self) -> Result<Graph, EngineError> {
+    pub(super) fn end_capture(&self) -> Result<Graph> {
         // SAFETY: a stream in capture; the graph is destroyed once it is instantiated.
         unsafe {
             let graph = check("cuStreamEndCapture", result::stream::end_capture(self.raw))?;
@@ -243,47 +264,33 @@ impl Stream {
     }
 }
 
-impl Drop for Stream {
-    fn drop(&mut self) {
-        // SAFETY: created in `new`, destroyed here alone.
-        let _ = unsafe { result::stream::destroy(self.raw) };
-    }
-}
-
 /// An event.
 pub(super) struct Event {
     raw: sys::CUevent,
 }
 
 impl Event {
-    pub(super) fn new(timing: bool) -> Result<Self, EngineError> {
+    pub(super) fn new(timing: bool) -> Result<Self> {
         let flags =
             if timing { sys::CUevent_flags::CU_EVENT_DEFAULT } else { sys::CUevent_flags::CU_EVENT_DISABLE_TIMING };
         Ok(Event { raw: check("cuEventCreate", result::event::create(flags))? })
     }
 
-    pub(super) fn record(&self, stream: &Stream) -> Result<(), EngineError> {
+    pub(super) fn record(&self, stream: &Stream) -> Result {
         // SAFETY: a live event and a live stream.
         check("cuEventRecord", unsafe { result::event::record(self.raw, stream.raw) })
     }
 
-    pub(super) fn wait(&self) -> Result<(), EngineError> {
+    pub(super) fn wait(&self) -> Result {
         // SAFETY: a live event.
         check("cuEventSynchronize", unsafe { result::event::synchronize(self.raw) })
     }
 
     /// Microseconds from self to a later event; both recorded with timing and done.
-    pub(super) fn microseconds(&self, end: &Event) -> Result<f64, EngineError> {
+    pub(super) fn microseconds(&self, end: &Event) -> Result<f64> {
         // SAFETY: two live events.
         let ms = check("cuEventElapsedTime", unsafe { result::event::elapsed(self.raw, end.raw) })?;
         Ok(f64::from(ms) * 1e3)
-    }
-}
-
-impl Drop for Event {
-    fn drop(&mut self) {
-        // SAFETY: created in `new`, destroyed here alone.
-        let _ = unsafe { result::event::destroy(self.raw) };
     }
 }
 
@@ -293,22 +300,15 @@ pub(super) struct Graph {
 }
 
 impl Graph {
-    pub(super) fn launch(&self, stream: &Stream) -> Result<(), EngineError> {
+    pub(super) fn launch(&self, stream: &Stream) -> Result {
         // SAFETY: a live graph and a live stream; the buffers its nodes name live as long as the executor.
         check("cuGraphLaunch", unsafe { result::graph::launch(self.exec, stream.raw) })
     }
 
     /// Moves it to the device, so that the first launch is like every other.
-    pub(super) fn upload(&self, stream: &Stream) -> Result<(), EngineError> {
+    pub(super) fn upload(&self, stream: &Stream) -> Result {
         // SAFETY: as in `launch`.
         check("cuGraphUpload", unsafe { result::graph::upload(self.exec, stream.raw) })
-    }
-}
-
-impl Drop for Graph {
-    fn drop(&mut self) {
-        // SAFETY: instantiated once, destroyed here alone.
-        let _ = unsafe { result::graph::exec_destroy(self.exec) };
     }
 }
 
@@ -318,14 +318,14 @@ pub(super) struct Module {
 }
 
 impl Module {
-    pub(super) fn load(cubin: &[u8]) -> Result<Self, EngineError> {
+    pub(super) fn load(cubin: &[u8]) -> Result<Self> {
         // SAFETY: the image is a whole cubin in memory; the driver copies it.
         let raw = check("cuModuleLoadData", unsafe { result::module::load_data(cubin.as_ptr().cast()) })?;
         Ok(Module { raw })
     }
 
     /// A kernel that may use up to `shared` bytes of dynamic shared memory.
-    pub(super) fn kernel(&self, name: &str, shared: usize) -> Result<Kernel, EngineError> {
+    pub(super) fn kernel(&self, name: &str, shared: usize) -> Result<Kernel> {
         let symbol = CString::new(name).unwrap_or_default();
         // SAFETY: a live module.
         let raw = check(name, unsafe { result::module::get_function(self.raw, symbol) })?;
@@ -335,13 +335,6 @@ impl Module {
             check(name, unsafe { result::function::set_function_attribute(raw, which, shared as i32) })?;
         }
         Ok(Kernel { raw })
-    }
-}
-
-impl Drop for Module {
-    fn drop(&mut self) {
-        // SAFETY: loaded in `load`, unloaded here alone.
-        let _ = unsafe { result::module::unload(self.raw) };
     }
 }
 
@@ -356,18 +349,26 @@ pub(super) struct Kernel {
 pub(super) struct Args(Vec<[u64; 4]>);
 
 impl Args {
-    pub(super) fn ptr(mut self, at: u64) -> Self {
-        self.0.push([at, 0, 0, 0]);
-        self
+    pub(super) fn ptr(self, at: u64) -> Self {
+        self.raw([at, 0, 0, 0])
     }
-    pub(super) fn int(mut self, value: impl TryInto<i32>) -> Self {
-        self.0.push([u64::from(value.try_into().unwrap_or(i32::MAX) as u32), 0, 0, 0]);
-        self
+
+    pub(super) fn ptrs<const N: usize>(self, at: [u64; N]) -> Self {
+        at.into_iter().fold(self, Self::ptr)
     }
-    pub(super) fn float(mut self, value: f32) -> Self {
-        self.0.push([u64::from(value.to_bits()), 0, 0, 0]);
-        self
+
+    pub(super) fn int(self, value: impl TryInto<i32>) -> Self {
+        self.raw([u64::from(value.try_into().unwrap_or(i32::MAX) as u32), 0, 0, 0])
     }
+
+    pub(super) fn ints<const N: usize>(self, values: [impl TryInto<i32>; N]) -> Self {
+        values.into_iter().fold(self, Self::int)
+    }
+
+    pub(super) fn float(self, value: f32) -> Self {
+        self.raw([u64::from(value.to_bits()), 0, 0, 0])
+    }
+
     /// A struct of up to 32 bytes, given as its words.
     pub(super) fn raw(mut self, words: [u64; 4]) -> Self {
         self.0.push(words);
@@ -375,24 +376,24 @@ impl Args {
     }
 }
 
-/// Grid, block and dynamic shared memory of a launch.
+/// Blocks, threads of a block and dynamic shared memory of a launch.
 #[derive(Clone, Copy)]
-pub(super) struct Shape {
-    pub(super) grid: (usize, usize, usize),
-    pub(super) block: (usize, usize),
+pub(super) struct Grid {
+    pub(super) blocks: (usize, usize, usize),
+    pub(super) threads: (usize, usize),
     pub(super) shared: usize,
 }
 
-impl Shape {
+impl Grid {
     pub(super) fn flat(blocks: usize, threads: usize) -> Self {
-        Shape { grid: (blocks.max(1), 1, 1), block: (threads, 1), shared: 0 }
+        Grid { blocks: (blocks.max(1), 1, 1), threads: (threads, 1), shared: 0 }
     }
 }
 
 impl Kernel {
     /// `early`: the launch may overlap the end of the launch before it on the stream, for which the kernel itself waits
     /// (`begin` in common.cuh).
-    pub(super) fn launch(&self, shape: Shape, args: &Args, early: bool, stream: &Stream) -> Result<(), EngineError> {
+    pub(super) fn launch(&self, grid: Grid, args: &Args, early: bool, stream: &Stream) -> Result {
         let mut args = args.clone();
         let mut pointers: Vec<*mut c_void> = args.0.iter_mut().map(|a| a.as_mut_ptr().cast()).collect();
         let mut attribute = sys::CUlaunchAttribute {
@@ -400,7 +401,7 @@ impl Kernel {
             pad: [0; 4],
             value: sys::CUlaunchAttributeValue_union { programmaticStreamSerializationAllowed: i32::from(early) },
         };
-        let (g, b) = (shape.grid, shape.block);
+        let (g, b) = (grid.blocks, grid.threads);
         let config = sys::CUlaunchConfig {
             gridDimX: g.0 as u32,
             gridDimY: g.1 as u32,
@@ -408,7 +409,7 @@ impl Kernel {
             blockDimX: b.0 as u32,
             blockDimY: b.1 as u32,
             blockDimZ: 1,
-            sharedMemBytes: shape.shared as u32,
+            sharedMemBytes: grid.shared as u32,
             hStream: stream.raw,
             attrs: &raw mut attribute,
             numAttrs: u32::from(early),
@@ -419,5 +420,20 @@ impl Kernel {
         check("cuLaunchKernelEx", unsafe {
             sys::cuLaunchKernelEx(&raw const config, self.raw, pointers.as_mut_ptr(), std::ptr::null_mut()).result()
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_of_device_memory_are_checked() {
+        let memory = std::mem::ManuallyDrop::new(DeviceMemory { at: 0, bytes: 256 });
+        memory.holds(0, 256);
+        memory.holds(256, 0);
+        for (offset, bytes) in [(0, 257), (256, 1), (usize::MAX, 2)] {
+            assert!(std::panic::catch_unwind(|| memory.holds(offset, bytes)).is_err());
+        }
     }
 }

@@ -11,14 +11,14 @@ use std::ffi::c_void;
 
 use cudarc::cublaslt::{result, sys};
 
-use super::driver::{Memory, Stream};
-use crate::EngineError;
+use super::driver::{DeviceMemory, Stream};
+use crate::{EngineError, Result};
 
 /// Bytes of workspace of each stream.
 pub(super) const WORKSPACE: usize = 32 << 20;
 
 /// A product in the column-major terms of cuBLAS: D[m,n] = A[k,m]ᵀ or A[m,k] · B[k,n] or B[n,k]ᵀ.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Gemm {
     pub(super) m: usize,
     pub(super) n: usize,
@@ -33,6 +33,18 @@ pub(super) struct Gemm {
     pub(super) bias: bool,
     /// Runs beside others and shall take no more than so many multiprocessors; 0 for all.
     pub(super) beside: usize,
+}
+
+impl Gemm {
+    /// Of sizes m, n, k and leading dimensions of A, B and D; nothing transposed, D in bf16.
+    pub(super) fn new((m, n, k): (usize, usize, usize), [lda, ldb, ldd]: [usize; 3]) -> Self {
+        Gemm { m, n, k, lda, ldb, ldd, ..Gemm::default() }
+    }
+
+    /// Bytes of an element of D.
+    fn element(&self) -> usize {
+        if self.wide { 4 } else { 2 }
+    }
 }
 
 /// Where the operands lie.
@@ -51,13 +63,13 @@ struct Key {
     alignment: [u32; 3],
 }
 
-struct Plan {
+struct Prepared {
     desc: sys::cublasLtMatmulDesc_t,
     layouts: [sys::cublasLtMatrixLayout_t; 3],
     algorithm: sys::cublasLtMatmulAlgo_t,
 }
 
-impl Drop for Plan {
+impl Drop for Prepared {
     fn drop(&mut self) {
         // SAFETY: each was created once for this plan.
         unsafe {
@@ -72,12 +84,12 @@ impl Drop for Plan {
 /// The library's handle and the plans made so far.
 pub(super) struct Gemms {
     handle: sys::cublasLtHandle_t,
-    plans: HashMap<Key, Plan>,
+    plans: HashMap<Key, Prepared>,
     /// Plans that have not run yet: they must, once, before they are captured.
     pub(super) fresh: Vec<(Gemm, Operands)>,
 }
 
-fn check<T>(what: &str, outcome: Result<T, result::CublasError>) -> Result<T, EngineError> {
+fn check<T>(what: &str, outcome: Result<T, result::CublasError>) -> Result<T> {
     outcome.map_err(|error| EngineError::Device { what: what.into(), message: format!("{:?}", error.0) })
 }
 
@@ -87,7 +99,7 @@ fn alignment(at: u64, ld: usize, element: usize) -> u32 {
 }
 
 impl Gemms {
-    pub(super) fn new() -> Result<Self, EngineError> {
+    pub(super) fn new() -> Result<Self> {
         Ok(Gemms {
             handle: check("cublasLtCreate", result::create_handle())?,
             plans: HashMap::new(),
@@ -96,15 +108,12 @@ impl Gemms {
     }
 
     fn key(gemm: &Gemm, at: &Operands) -> Key {
-        let element = if gemm.wide { 4 } else { 2 };
-        Key {
-            gemm: *gemm,
-            alignment: [alignment(at.a, gemm.lda, 2), alignment(at.b, gemm.ldb, 2), alignment(at.d, gemm.ldd, element)],
-        }
+        let d = alignment(at.d, gemm.ldd, gemm.element());
+        Key { gemm: *gemm, alignment: [alignment(at.a, gemm.lda, 2), alignment(at.b, gemm.ldb, 2), d] }
     }
 
     /// Makes the plan of a product if there is none yet.
-    pub(super) fn prepare(&mut self, gemm: &Gemm, at: &Operands) -> Result<(), EngineError> {
+    pub(super) fn prepare(&mut self, gemm: &Gemm, at: &Operands) -> Result {
         let key = Self::key(gemm, at);
         if !self.plans.contains_key(&key) {
             let plan = self.plan(&key, at)?;
@@ -114,7 +123,7 @@ impl Gemms {
         Ok(())
     }
 
-    fn plan(&self, key: &Key, at: &Operands) -> Result<Plan, EngineError> {
+    fn plan(&self, key: &Key, at: &Operands) -> Result<Prepared> {
         use sys::cublasLtMatmulDescAttributes_t as D;
         use sys::cublasLtMatmulPreferenceAttributes_t as P;
         let g = key.gemm;
@@ -130,7 +139,7 @@ impl Gemms {
             "cublasLtMatmulDescCreate",
             result::create_matmul_desc(sys::cublasComputeType_t::CUBLAS_COMPUTE_32F, full),
         )?;
-        let mut plan = Plan {
+        let mut plan = Prepared {
             desc,
             layouts: [layout(narrow, a, g.lda)?, layout(narrow, b, g.ldb)?, layout(d_type, (g.m, g.n), g.ldd)?],
             algorithm: sys::cublasLtMatmulAlgo_t { data: [0; 8] },
@@ -184,27 +193,14 @@ impl Gemms {
     }
 
     /// Enqueues a product whose plan was prepared.
-    pub(super) fn run(
-        &self,
-        gemm: &Gemm,
-        at: &Operands,
-        workspace: &Memory,
-        stream: &Stream,
-    ) -> Result<(), EngineError> {
+    pub(super) fn run(&self, gemm: &Gemm, at: &Operands, workspace: &DeviceMemory, stream: &Stream) -> Result {
         match self.plans.get(&Self::key(gemm, at)) {
             Some(plan) => self.launch(plan, gemm, at, workspace, stream),
             None => Err(EngineError::Device { what: format!("{gemm:?}"), message: "no plan was prepared".into() }),
         }
     }
 
-    fn launch(
-        &self,
-        plan: &Plan,
-        gemm: &Gemm,
-        at: &Operands,
-        workspace: &Memory,
-        stream: &Stream,
-    ) -> Result<(), EngineError> {
+    fn launch(&self, plan: &Prepared, gemm: &Gemm, at: &Operands, workspace: &DeviceMemory, stream: &Stream) -> Result {
         let (one, zero) = (1f32, 0f32);
         let [la, lb, ld] = plan.layouts;
         // SAFETY: operands have the shapes of the layouts (made from the program's slots and params, which outlive the
@@ -240,12 +236,12 @@ impl Gemms {
     }
 
     /// Runs every fresh plan once, into scratch memory: cuBLASLt loads its kernels on first use, which a capture must not see.
-    pub(super) fn warm_up(&mut self, workspace: &Memory, stream: &Stream) -> Result<(), EngineError> {
+    pub(super) fn warm_up(&mut self, workspace: &DeviceMemory, stream: &Stream) -> Result {
         let fresh = std::mem::take(&mut self.fresh);
-        let Some(bytes) = fresh.iter().map(|(g, _)| g.ldd * g.n * if g.wide { 4 } else { 2 }).max() else {
+        let Some(bytes) = fresh.iter().map(|(g, _)| g.ldd * g.n * g.element()).max() else {
             return Ok(());
         };
-        let scratch = Memory::new(bytes)?;
+        let scratch = DeviceMemory::new(bytes)?;
         for (gemm, at) in fresh {
             if let Some(plan) = self.plans.get(&Self::key(&gemm, &at)) {
                 // Scratch memory is at least as aligned as the operand the plan was made for.

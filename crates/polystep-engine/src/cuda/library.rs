@@ -8,7 +8,7 @@
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::path::{Path, PathBuf};
 
-use crate::EngineError;
+use crate::{EngineError, Result};
 
 unsafe extern "C" {
     fn dlopen(name: *const c_char, flags: c_int) -> *mut c_void;
@@ -113,7 +113,7 @@ fn folders() -> Vec<PathBuf> {
 }
 
 /// Opens the first of `names` that the loader or one of our folders has. `before` are opened first from the same folder.
-fn find(names: &[&str], before: &str, help: &str) -> Result<Library, EngineError> {
+fn find(names: &[&str], before: &str, help: &str) -> Result<Library> {
     let own = std::env::var_os("POLYSTEP_NVRTC_DIR").is_some();
     let loader = |found: &mut Option<Library>| {
         for name in names {
@@ -156,12 +156,12 @@ fn find(names: &[&str], before: &str, help: &str) -> Result<Library, EngineError
 }
 
 /// The driver.
-pub(crate) fn driver() -> Result<Library, EngineError> {
+pub(crate) fn driver() -> Result<Library> {
     find(&["libcuda.so.1", "libcuda.so"], "", "install the NVIDIA driver, or compute with --device cpu")
 }
 
 /// The run-time compiler.
-pub(crate) fn nvrtc() -> Result<Library, EngineError> {
+pub(crate) fn nvrtc() -> Result<Library> {
     find(
         &["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"],
         "libnvrtc-builtins.so",
@@ -170,7 +170,7 @@ pub(crate) fn nvrtc() -> Result<Library, EngineError> {
 }
 
 /// Matrix products.
-pub(crate) fn cublaslt() -> Result<Library, EngineError> {
+pub(crate) fn cublaslt() -> Result<Library> {
     find(
         &["libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"],
         "",

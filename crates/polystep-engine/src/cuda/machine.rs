@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 
 use super::compile::{self, Unit};
-use super::driver::{Device, Event, Kernel, Memory, Module, Stream};
+use super::driver::{Device, DeviceMemory, Event, Kernel, Module, Stream};
 use super::gemm::{Gemms, WORKSPACE};
-use super::input;
+use super::input::InputBlock;
 use super::product;
-use crate::{Dim, Dtype, EngineError, Limits, Op, Program, Side, Slot};
+use super::schedule::Partial;
+use crate::{Dim, Dtype, EngineError, Limits, Op, Program, Result, Side, Slot};
 
 /// Streams beside the two of the critical path.
 pub(super) const SIDES: usize = 3;
@@ -28,7 +29,7 @@ const KERNELS: [(&str, &[&str]); 11] = [
     ("product.cu", &["product"]),
     ("loss.cu", &["loss_rows", "loss_sum"]),
     ("optimiser.cu", &["reduce", "square", "adam", "copy_params"]),
-    ("decode.cu", &["lineage", "cached_attention", "lane_attention"]),
+    ("decode.cu", &["lineage", "cached_attention", "source_attention"]),
     ("top.cu", &["top_tokens"]),
 ];
 
@@ -77,29 +78,29 @@ pub(super) struct Machine {
     kernels: HashMap<(Unit, &'static str), Kernel>,
     _modules: Vec<Module>,
     pub(super) streams: Vec<Stream>,
-    pub(super) workspaces: Vec<Memory>,
+    pub(super) workspaces: Vec<DeviceMemory>,
     pub(super) events: Vec<Event>,
-    pub(super) params: Memory,
-    pub(super) grads: Memory,
-    pub(super) first: Memory,
-    pub(super) second: Memory,
-    pub(super) copy: Memory,
-    pub(super) input: Memory,
-    pub(super) ring: Memory,
-    pub(super) right: Memory,
-    pub(super) row_loss: Memory,
-    pub(super) row_right: Memory,
-    pub(super) squares: Memory,
-    pub(super) top_tokens: Memory,
-    pub(super) top_logprobs: Memory,
-    lineages: [Memory; 2],
+    pub(super) params: DeviceMemory,
+    pub(super) grads: DeviceMemory,
+    pub(super) first: DeviceMemory,
+    pub(super) second: DeviceMemory,
+    pub(super) copy: DeviceMemory,
+    pub(super) input: DeviceMemory,
+    pub(super) ring: DeviceMemory,
+    pub(super) right: DeviceMemory,
+    pub(super) row_loss: DeviceMemory,
+    pub(super) row_right: DeviceMemory,
+    pub(super) squares: DeviceMemory,
+    pub(super) top_tokens: DeviceMemory,
+    pub(super) top_logprobs: DeviceMemory,
+    lineages: [DeviceMemory; 2],
     /// Where each slot lies, and the memory behind them: slot i of every program is in the same place.
     slots: Vec<u64>,
-    arena: Memory,
+    arena: DeviceMemory,
     /// Partial sums by (program, op, which).
-    pub(super) partials: HashMap<(usize, usize, u8), Memory>,
+    pub(super) partials: HashMap<(usize, usize, Partial), DeviceMemory>,
     /// Job tables of the reductions, by their contents.
-    pub(super) tables: HashMap<Vec<u64>, Table>,
+    pub(super) tables: HashMap<Vec<u64>, JobTable>,
     pub(super) programs: Vec<Program>,
     pub(super) limits: Limits,
     /// Elements of the flat buffers, padded.
@@ -108,14 +109,14 @@ pub(super) struct Machine {
 }
 
 /// A reduction's jobs on the device.
-pub(super) struct Table {
-    pub(super) jobs: Memory,
-    pub(super) blocks: Memory,
+pub(super) struct JobTable {
+    pub(super) jobs: DeviceMemory,
+    pub(super) blocks: DeviceMemory,
     pub(super) count: usize,
 }
 
 impl Machine {
-    pub(super) fn new(programs: Vec<Program>, limits: Limits) -> Result<Self, EngineError> {
+    pub(super) fn new(programs: Vec<Program>, limits: Limits) -> Result<Self> {
         let device = Device::open()?;
         let (modules, kernels) = load(&device, &compile::units(&programs))?;
         let flat = programs.iter().map(|p| p.params).max().unwrap_or(0).next_multiple_of(64);
@@ -127,25 +128,25 @@ impl Machine {
             gemms: Gemms::new()?,
             kernels,
             _modules: modules,
-            workspaces: streams.iter().map(|_| Memory::new(WORKSPACE)).collect::<Result<_, _>>()?,
+            workspaces: streams.iter().map(|_| DeviceMemory::new(WORKSPACE)).collect::<Result<_, _>>()?,
             streams,
             events: Vec::new(),
-            params: Memory::new(flat * 4)?,
-            grads: Memory::new(flat * 4)?,
-            first: Memory::new(flat * 4)?,
-            second: Memory::new(flat * 4)?,
-            copy: Memory::new(flat * 2)?,
-            input: Memory::new(input::words(&limits, capacity(limits.src_tokens), tokens) * 4)?,
-            ring: Memory::new(RING * 16)?,
-            right: Memory::new(limits.sequences * 4)?,
-            row_loss: Memory::new(tokens * 4)?,
-            row_right: Memory::new(tokens * 4)?,
-            squares: Memory::new(SQUARES * 4)?,
-            top_tokens: Memory::new(tokens * top_k(&programs) * 4)?,
-            top_logprobs: Memory::new(tokens * top_k(&programs) * 4)?,
-            lineages: [Memory::new(lineage * 4)?, Memory::new(lineage * 4)?],
+            params: DeviceMemory::new(flat * 4)?,
+            grads: DeviceMemory::new(flat * 4)?,
+            first: DeviceMemory::new(flat * 4)?,
+            second: DeviceMemory::new(flat * 4)?,
+            copy: DeviceMemory::new(flat * 2)?,
+            input: DeviceMemory::new(InputBlock::new(&limits, [capacity(limits.src_tokens), tokens]).words * 4)?,
+            ring: DeviceMemory::new(RING * 16)?,
+            right: DeviceMemory::new(limits.sequences * 4)?,
+            row_loss: DeviceMemory::new(tokens * 4)?,
+            row_right: DeviceMemory::new(tokens * 4)?,
+            squares: DeviceMemory::new(SQUARES * 4)?,
+            top_tokens: DeviceMemory::new(tokens * top_k(&programs) * 4)?,
+            top_logprobs: DeviceMemory::new(tokens * top_k(&programs) * 4)?,
+            lineages: [DeviceMemory::new(lineage * 4)?, DeviceMemory::new(lineage * 4)?],
             slots: Vec::new(),
-            arena: Memory::new(0)?,
+            arena: DeviceMemory::new(0)?,
             partials: HashMap::new(),
             tables: HashMap::new(),
             programs: Vec::new(),
@@ -161,7 +162,7 @@ impl Machine {
                 *size = (*size).max((machine.most_rows(info.rows) * info.cols * element).next_multiple_of(256));
             }
         }
-        machine.arena = Memory::new(sizes.iter().sum())?;
+        machine.arena = DeviceMemory::new(sizes.iter().sum())?;
         let mut at = machine.arena.at;
         for size in sizes {
             machine.slots.push(at);
@@ -186,38 +187,33 @@ impl Machine {
     }
 
     /// The memory that holds a slot, and the byte at which it begins there.
-    pub(super) fn arena(&self, slot: Slot) -> (&Memory, usize) {
+    pub(super) fn arena(&self, slot: Slot) -> (&DeviceMemory, usize) {
         (&self.arena, (self.slot(slot) - self.arena.at) as usize)
     }
 
-    /// How many tokens per lane a decoding program asks for.
+    /// How many tokens per hypothesis a decoding program asks for.
     pub(super) fn top_k(&self) -> usize {
         top_k(&self.programs)
     }
 
     /// The two tables of lineages, which take turns.
-    pub(super) fn lineage(&self) -> (u64, u64) {
-        (self.lineages[0].at, self.lineages[1].at)
-    }
-
-    /// Where the best tokens and their log-probabilities go.
-    pub(super) fn top(&self) -> (u64, u64) {
-        (self.top_tokens.at, self.top_logprobs.at)
+    pub(super) fn lineages(&self) -> [u64; 2] {
+        [self.lineages[0].at, self.lineages[1].at]
     }
 
     /// A kernel that was loaded for the programs.
-    pub(super) fn kernel(&self, unit: Unit, name: &'static str) -> Result<Kernel, EngineError> {
+    pub(super) fn kernel(&self, unit: &Unit, name: &'static str) -> Result<Kernel> {
         let missing = || EngineError::Compile(format!("no kernel {name} was compiled for {unit:?}"));
         self.kernels.get(&(unit.clone(), name)).copied().ok_or_else(missing)
     }
 
     /// Whether a kernel was loaded.
-    pub(super) fn has(&self, unit: Unit, name: &'static str) -> bool {
-        self.kernels.contains_key(&(unit, name))
+    pub(super) fn has(&self, unit: &Unit, name: &'static str) -> bool {
+        self.kernels.contains_key(&(unit.clone(), name))
     }
 
     /// Sees to it that there are so many events.
-    pub(super) fn need_events(&mut self, count: usize) -> Result<(), EngineError> {
+    pub(super) fn need_events(&mut self, count: usize) -> Result {
         while self.events.len() < count {
             self.events.push(Event::new(false)?);
         }
@@ -225,26 +221,26 @@ impl Machine {
     }
 
     /// Waits for everything.
-    pub(super) fn wait(&self) -> Result<(), EngineError> {
+    pub(super) fn wait(&self) -> Result {
         self.device.enter()?;
         self.streams[0].wait()
     }
 }
 
-/// The largest k of the programs' [`Op::TopTokens`].
+/// The largest k of the programs' [`crate::BestTokens`].
 fn top_k(programs: &[Program]) -> usize {
-    let k = |op: &Op| if let Op::TopTokens { k, .. } = op { *k } else { 0 };
+    let k = |op: &Op| if let Op::BestTokens(it) = op { it.k } else { 0 };
     programs.iter().flat_map(|p| &p.ops).map(k).max().unwrap_or(0)
 }
 
 type Loaded = (Vec<Module>, HashMap<(Unit, &'static str), Kernel>);
 
 /// Compiles (or finds in the cache) and loads the units; several at once, since a cold start compiles them all.
-fn load(device: &Device, units: &[Unit]) -> Result<Loaded, EngineError> {
+fn load(device: &Device, units: &[Unit]) -> Result<Loaded> {
     let (major, minor) = device.info.capability;
     // Hopper's warpgroup products belong to exactly that architecture.
     let arch = if (major, minor) == (9, 0) { "sm_90a".into() } else { format!("sm_{major}{minor}") };
-    let cubins: Vec<Result<Vec<u8>, EngineError>> = std::thread::scope(|scope| {
+    let cubins: Vec<Result<Vec<u8>>> = std::thread::scope(|scope| {
         let threads: Vec<_> = units.iter().map(|unit| scope.spawn(|| compile::cached(unit, &arch, false))).collect();
         let died = || EngineError::Compile("the compiler's thread died".into());
         threads.into_iter().map(|t| t.join().unwrap_or_else(|_| Err(died()))).collect()

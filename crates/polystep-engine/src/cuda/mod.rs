@@ -5,11 +5,12 @@
 //! on the device. Nothing in `run` waits for the device unless it is eight steps behind. Nothing is chosen by timing and
 //! nothing is added by atomics: two runs of one seed on one kind of GPU agree bit for bit.
 //!
-//! library → compile → machine (memory) → record + lower (ops to launches, schedule) → graphs, here.
+//! library → compile, cache → machine (memory) → record + lower (ops to launches, schedule) → graphs, here.
 
 #![allow(unsafe_code)] // Send, for one type
 
 mod attention;
+mod cache;
 mod compile;
 mod decode;
 mod driver;
@@ -26,11 +27,14 @@ use std::collections::HashMap;
 
 pub use library::{Info, Library};
 
-use crate::{Batch, Dim, Dtype, EngineError, Executor, Limits, Program, Scalars, Side, Slot, StepResult};
+use crate::error::check_len;
+use crate::{
+    Batch, Dim, Dtype, EngineError, Executor, Inspect, Limits, Program, Result, Scalars, Side, Slot, StepResult,
+};
 use attention::Lengths;
 use compile::Unit;
-use driver::{Args, Device, Event, Graph, Pinned, Shape};
-use input::Layout;
+use driver::{Args, Device, Event, Graph, Grid, Pinned};
+use input::InputBlock;
 use machine::{Machine, RING, capacity};
 use record::{Mode, Recorder};
 
@@ -45,7 +49,7 @@ type Key = (usize, [usize; 2], Lengths);
 
 struct Captured {
     graph: Graph,
-    layout: Layout,
+    block: InputBlock,
     used: u64,
 }
 
@@ -81,17 +85,15 @@ pub struct Cost {
 
 impl Cuda {
     /// What `doctor` shows; an error says what is missing and what to do.
-    pub fn available() -> Result<Info, EngineError> {
+    pub fn available() -> Result<Info> {
         Ok(Device::open()?.info.clone())
     }
 
     /// Allocates everything for batches up to the limits and compiles the kernels that the programs need.
-    pub fn new(programs: Vec<Program>, limits: Limits) -> Result<Self, EngineError> {
+    pub fn new(programs: Vec<Program>, limits: Limits) -> Result<Self> {
         let machine = Machine::new(programs, limits)?;
-        let words = input::words(&limits, capacity(limits.src_tokens), capacity(limits.tgt_tokens));
-        let pinned = (0..AHEAD)
-            .map(|_| Ok((Pinned::new(words)?, Event::new(false)?)))
-            .collect::<Result<Vec<_>, EngineError>>()?;
+        let words = InputBlock::new(&limits, [limits.src_tokens, limits.tgt_tokens].map(capacity)).words;
+        let pinned = (0..AHEAD).map(|_| Ok((Pinned::new(words)?, Event::new(false)?))).collect::<Result<Vec<_>>>()?;
         Ok(Cuda {
             graphs: HashMap::new(),
             pinned,
@@ -104,33 +106,23 @@ impl Cuda {
         })
     }
 
-    fn check(&self, program: usize, batch: &Batch) -> Result<(), EngineError> {
-        let limits = self.machine.limits;
-        let limit = |what, got, limit| if got > limit { Err(EngineError::Limit { what, got, limit }) } else { Ok(()) };
-        limit("sequences", batch.src.sequences().max(batch.tgt.sequences()), limits.sequences)?;
-        limit("source tokens", batch.src.tokens(), limits.src_tokens)?;
-        limit("target tokens", batch.tgt.tokens(), limits.tgt_tokens)?;
-        limit("labels", batch.labels.len(), limits.tgt_tokens)?;
-        limit("the program's number", program, self.machine.programs.len().saturating_sub(1))
-    }
-
     /// The capacities of the graph for a batch.
     fn rows(&self, batch: &Batch) -> [usize; 2] {
-        if !batch.lanes.sources.is_empty() {
-            // Lanes end one by one: powers of two keep the graphs few.
+        if !batch.hypotheses.sources.is_empty() {
+            // Hypotheses end one by one: powers of two keep the graphs few.
             return [capacity(0), capacity(batch.tgt.tokens().next_power_of_two().min(self.machine.limits.tgt_tokens))];
         }
         [capacity(batch.src.tokens()), capacity(batch.tgt.tokens())]
     }
 
     /// Plans, partial sums and tables for a program at some capacities.
-    fn prepare(&mut self, (program, rows, lengths): Key) -> Result<(), EngineError> {
+    fn prepare(&mut self, (program, rows, lengths): Key) -> Result {
         Recorder::new(&mut self.machine, program, rows, lengths, Mode::Prepare).finish()?;
         let Machine { gemms, workspaces, streams, .. } = &mut self.machine;
         gemms.warm_up(&workspaces[0], &streams[0])
     }
 
-    fn capture(&mut self, key: Key) -> Result<(), EngineError> {
+    fn capture(&mut self, key: Key) -> Result {
         if self.graphs.len() >= GRAPHS {
             self.machine.wait()?;
             let oldest = self.graphs.iter().min_by_key(|(_, g)| g.used).map(|(key, _)| *key);
@@ -139,31 +131,31 @@ impl Cuda {
         self.prepare(key)?;
         let (program, rows, lengths) = key;
         let recorder = Recorder::new(&mut self.machine, program, rows, lengths, Mode::Capture(record::schedule()));
-        let layout = recorder.layout;
+        let block = recorder.block;
         if let (Some(graph), _) = recorder.finish()? {
             graph.upload(&self.machine.streams[0])?;
-            self.graphs.insert(key, Captured { graph, layout, used: self.runs });
+            self.graphs.insert(key, Captured { graph, block, used: self.runs });
         }
         Ok(())
     }
 
     /// Puts the batch on its way to the device.
-    fn send(&mut self, program: usize, layout: Layout, batch: &Batch, scalars: &Scalars) -> Result<(), EngineError> {
+    fn send(&mut self, program: usize, block: InputBlock, batch: &Batch, scalars: &Scalars) -> Result {
         let (pinned, event) = &mut self.pinned[(self.runs % AHEAD as u64) as usize];
         event.wait()?;
         if batch.src.tokens() > 0 {
             self.encoded.clone_from(&batch.src.cu);
         }
-        layout.fill(pinned.words(), &self.machine.programs[program], batch, &self.encoded, scalars, self.waiting);
+        block.fill(pinned.words(), &self.machine.programs[program], batch, &self.encoded, scalars, self.waiting);
         let stream = &self.machine.streams[0];
-        pinned.send(self.machine.input.at, layout.words, stream)?;
+        pinned.send(&self.machine.input, block.words, stream)?;
         event.record(stream)?;
         self.last = [batch.src.tokens(), batch.tgt.tokens(), batch.tgt.sequences().max(batch.src.sequences())];
         Ok(())
     }
 
     /// Reads the ring of results.
-    fn drain(&mut self) -> Result<(), EngineError> {
+    fn drain(&mut self) -> Result {
         self.machine.wait()?;
         let words: Vec<u32> = self.machine.ring.get(0, self.waiting * 4)?;
         self.drained.extend(words.chunks_exact(4).map(|w| StepResult {
@@ -178,7 +170,7 @@ impl Cuda {
 
     /// Times every launch of a program on a batch by itself, and adds up by kind, the dearest first. Leaves parameters and
     /// moments in an undefined state if the program trains.
-    pub fn profile(&mut self, program: usize, batch: &Batch, scalars: &Scalars) -> Result<Vec<Cost>, EngineError> {
+    pub fn profile(&mut self, program: usize, batch: &Batch, scalars: &Scalars) -> Result<Vec<Cost>> {
         self.run(program, batch, scalars)?;
         self.machine.wait()?;
         let rows = self.rows(batch);
@@ -198,9 +190,8 @@ impl Cuda {
         Ok(costs)
     }
 
-    fn flat(&self, what: &'static str, got: usize) -> Result<(), EngineError> {
-        let want = self.flat_len();
-        if got == want { Ok(()) } else { Err(EngineError::Shape { what, got, want }) }
+    fn flat(&self, what: &'static str, got: usize) -> Result {
+        check_len(what, got, self.flat_len())
     }
 
     fn flat_len(&self) -> usize {
@@ -236,9 +227,9 @@ impl Executor for Cuda {
         self.machine.limits
     }
 
-    fn run(&mut self, program: usize, batch: &Batch, scalars: &Scalars) -> Result<(), EngineError> {
+    fn run(&mut self, program: usize, batch: &Batch, scalars: &Scalars) -> Result {
         self.machine.device.enter()?;
-        self.check(program, batch)?;
+        self.machine.limits.admit(batch)?;
         let rows = self.rows(batch);
         let key = (program, rows, Lengths::of(batch));
         if !self.graphs.contains_key(&key) {
@@ -247,9 +238,9 @@ impl Executor for Cuda {
         if self.waiting == RING {
             self.drain()?;
         }
-        self.send(program, Layout::new(&self.machine.limits, rows[0], rows[1]), batch, scalars)?;
+        self.send(program, InputBlock::new(&self.machine.limits, rows), batch, scalars)?;
         if let Some(captured) = self.graphs.get_mut(&key) {
-            debug_assert_eq!(captured.layout, Layout::new(&self.machine.limits, rows[0], rows[1]));
+            debug_assert_eq!(captured.block, InputBlock::new(&self.machine.limits, rows));
             captured.graph.launch(&self.machine.streams[0])?;
             captured.used = self.runs;
         }
@@ -258,18 +249,18 @@ impl Executor for Cuda {
         Ok(())
     }
 
-    fn results(&mut self) -> Result<Vec<StepResult>, EngineError> {
+    fn results(&mut self) -> Result<Vec<StepResult>> {
         self.drain()?;
         Ok(std::mem::take(&mut self.drained))
     }
 
-    fn right(&mut self) -> Result<Vec<bool>, EngineError> {
+    fn right(&mut self) -> Result<Vec<bool>> {
         self.machine.wait()?;
         let flags: Vec<i32> = self.machine.right.get(0, self.last[2])?;
         Ok(flags.into_iter().map(|flag| flag != 0).collect())
     }
 
-    fn top(&mut self, tokens: &mut Vec<u8>, logprobs: &mut Vec<f32>) -> Result<(), EngineError> {
+    fn top(&mut self, tokens: &mut Vec<u8>, logprobs: &mut Vec<f32>) -> Result {
         self.machine.wait()?;
         let len = self.last[1] * self.machine.top_k();
         tokens.clear();
@@ -278,48 +269,50 @@ impl Executor for Cuda {
         Ok(())
     }
 
-    fn params(&mut self) -> Result<Vec<f32>, EngineError> {
+    fn params(&mut self) -> Result<Vec<f32>> {
         self.machine.wait()?;
         self.machine.params.get(0, self.flat_len())
     }
 
-    fn set_params(&mut self, params: &[f32]) -> Result<(), EngineError> {
+    fn set_params(&mut self, params: &[f32]) -> Result {
         self.flat("the parameters", params.len())?;
         self.machine.wait()?;
         self.machine.params.put(0, params)?;
         let groups = self.machine.flat / 4;
         let args = Args::default().ptr(self.machine.params.at).ptr(self.machine.copy.at).int(groups);
-        let kernel = self.machine.kernel(Unit::new("optimiser.cu", &[]), "copy_params")?;
-        kernel.launch(Shape::flat(groups.div_ceil(256), 256), &args, false, &self.machine.streams[0])?;
+        let kernel = self.machine.kernel(&Unit::new("optimiser.cu", &[]), "copy_params")?;
+        kernel.launch(Grid::flat(groups.div_ceil(256), 256), &args, false, &self.machine.streams[0])?;
         self.machine.wait()
     }
 
-    fn moments(&mut self) -> Result<(Vec<f32>, Vec<f32>), EngineError> {
+    fn moments(&mut self) -> Result<(Vec<f32>, Vec<f32>)> {
         self.machine.wait()?;
         let len = self.flat_len();
         Ok((self.machine.first.get(0, len)?, self.machine.second.get(0, len)?))
     }
 
-    fn set_moments(&mut self, first: &[f32], second: &[f32]) -> Result<(), EngineError> {
+    fn set_moments(&mut self, first: &[f32], second: &[f32]) -> Result {
         self.flat("the first moments", first.len())?;
         self.flat("the second moments", second.len())?;
         self.machine.wait()?;
         self.machine.first.put(0, first)?;
         self.machine.second.put(0, second)
     }
+}
 
-    fn grads(&mut self) -> Result<Vec<f32>, EngineError> {
+impl Inspect for Cuda {
+    fn grads(&mut self) -> Result<Vec<f32>> {
         self.machine.wait()?;
         self.machine.grads.get(0, self.flat_len())
     }
 
-    fn set_grads(&mut self, grads: &[f32]) -> Result<(), EngineError> {
+    fn set_grads(&mut self, grads: &[f32]) -> Result {
         self.flat("the gradient", grads.len())?;
         self.machine.wait()?;
         self.machine.grads.put(0, grads)
     }
 
-    fn read(&mut self, program: usize, slot: Slot) -> Result<Vec<f32>, EngineError> {
+    fn read(&mut self, program: usize, slot: Slot) -> Result<Vec<f32>> {
         self.machine.wait()?;
         let info = self.machine.programs[program].info(slot);
         let (dtype, len) = (info.dtype, self.real_rows(program, slot) * info.cols);
@@ -330,7 +323,7 @@ impl Executor for Cuda {
         }
     }
 
-    fn write(&mut self, program: usize, slot: Slot, values: &[f32]) -> Result<(), EngineError> {
+    fn write(&mut self, program: usize, slot: Slot, values: &[f32]) -> Result {
         let info = self.machine.programs[program].info(slot);
         let (dtype, most) = (info.dtype, self.machine.most_rows(info.rows) * info.cols);
         if values.len() > most {

@@ -3,25 +3,23 @@
 //! gradients have no activation and no weights, but a tile of theirs takes few multiprocessors from the critical path.
 
 use super::compile::Unit;
-use super::driver::{Args, Shape};
-use super::lower::slots;
-use super::record::{Columns, Recorder, Work};
-use super::schedule::{Lane, Res};
-use crate::{Activation, Dtype, EngineError, Op, Param, Slot, View};
+use super::driver::{Args, Grid};
+use super::lower::{gelu, slots};
+use super::record::{Columns, Recorder, Sums};
+use super::schedule::{Partial, Path, Resource};
+use crate::{Activate, ActivateBack, Dtype, Linear, LinearBack, Op, Param, Result, View};
 
-/// What a product is of, and what follows it: NEXT and FLIP of product.cu.
-#[derive(Clone, Copy, PartialEq, Eq)]
+/// What a product is of, and what follows it.
+#[derive(Clone, Copy)]
 pub(super) enum Next {
     /// x·Wᵀ + b.
     Nothing,
     /// dy·W.
     Input,
     /// act(x·Wᵀ + b), the sum kept as well.
-    Activation,
+    Activation(Activate),
     /// dy·W∘act'(h), with its column sums.
-    Slope,
-    /// dyᵀ·x, in fp32.
-    Weight,
+    Slope(Activate),
 }
 
 /// Side of the square tile of the result that a block makes with its 128 threads.
@@ -30,20 +28,29 @@ const TILE: usize = 64;
 /// Up to so many rows our kernel is quicker (measured on an H200; with more, cuBLASLt's tiles win).
 const FEW: usize = 6144;
 
-fn unit(next: Next) -> Unit {
-    let (next, flip) = match next {
-        Next::Nothing => (0, 0),
-        Next::Input => (0, 1),
-        Next::Activation => (1, 0),
-        Next::Slope => (2, 1),
-        Next::Weight => (3, 2),
-    };
+/// NEXT and FLIP of product.cu.
+type Variant = (usize, usize);
+
+const WEIGHT: Variant = (3, 2);
+
+impl Next {
+    fn variant(self) -> Variant {
+        match self {
+            Next::Nothing => (0, 0),
+            Next::Input => (0, 1),
+            Next::Activation(_) => (1, 0),
+            Next::Slope(_) => (2, 1),
+        }
+    }
+}
+
+fn unit((next, flip): Variant) -> Unit {
     Unit::new("product.cu", &[("NEXT", next), ("FLIP", flip)])
 }
 
 /// Every variant in use.
 pub(super) fn units() -> [Unit; 5] {
-    [Next::Nothing, Next::Input, Next::Activation, Next::Slope, Next::Weight].map(unit)
+    [(0, 0), (0, 1), (1, 0), (2, 1), WEIGHT].map(unit)
 }
 
 /// The most shared memory that a product takes.
@@ -56,127 +63,104 @@ const fn shared(k: usize) -> usize {
 }
 
 impl Recorder<'_> {
-    /// Whether a product is small enough for our kernel.
-    pub(super) fn small(&self, rows: usize) -> bool {
+    /// Whether our kernel takes a product of these sizes and operands: there are few rows, and no tile crosses an edge.
+    fn fits(&self, rows: usize, sizes: [usize; 2], views: [View; 2], unit: &Unit) -> bool {
         rows <= FEW
+            && [rows, sizes[0], sizes[1]].iter().all(|size| size.is_multiple_of(TILE))
+            && views.iter().all(|v| v.col.is_multiple_of(8) && self.cols(v.slot).is_multiple_of(8))
+            && views.iter().all(|v| self.info().info(v.slot).dtype == Dtype::Act)
+            && self.machine.has(unit, "product")
     }
 
-    /// A product by our own kernel; false if its shape does not fit. `kept` is the slot before the activation.
-    pub(super) fn product(
-        &mut self,
-        next: Next,
-        x: View,
-        w: Param,
-        bias: Option<Param>,
-        y: View,
-        kept: Option<Slot>,
-        gelu: i32,
-    ) -> Result<bool, EngineError> {
+    /// A product by our own kernel; false if its shape does not fit.
+    pub(super) fn product(&mut self, next: Next, x: View, w: Param, bias: Option<Param>, y: View) -> Result<bool> {
         let rows = self.rows_of(x.slot);
-        let most = self.machine.most_rows(self.info().info(x.slot).rows);
-        let (n, k) = if matches!(next, Next::Nothing | Next::Activation) { (w.rows, w.cols) } else { (w.cols, w.rows) };
-        let unit = unit(next);
-        let (ldx, ldy) = (self.cols(x.slot), self.cols(y.slot));
-        let fits = [n, k, rows].iter().all(|size| size.is_multiple_of(TILE))
-            && [ldx, ldy, x.col, y.col].iter().all(|c| c.is_multiple_of(8))
-            && [x.slot, y.slot].iter().all(|s| self.info().info(*s).dtype == Dtype::Act)
-            && self.machine.has(unit.clone(), "product");
-        if !fits {
+        let flip = matches!(next, Next::Input | Next::Slope(_));
+        let (n, k) = if flip { (w.cols, w.rows) } else { (w.rows, w.cols) };
+        let unit = unit(next.variant());
+        if !self.fits(rows, [n, k], [x, y], &unit) {
             return Ok(false);
         }
-        let lines = rows / TILE;
-        let sums = if next == Next::Slope { self.partial(4, most.min(FEW).div_ceil(TILE) * n)? } else { 0 };
-        let args = Args::default()
-            .ptr(self.view(x))
-            .int(ldx)
-            .ptr(self.copy(w))
-            .int(w.cols)
-            .ptr(bias.map_or(0, |b| self.copy(b)))
-            .ptr(self.view(y))
-            .int(ldy)
-            .ptr(kept.map_or(0, |slot| self.at(slot)))
-            .ptr(sums)
-            .int(k)
-            .int(gelu);
-        let kernel = self.machine.kernel(unit, "product")?;
-        let shape = Shape { grid: (n / TILE, rows / TILE, 1), block: (128, 1), shared: shared(k) };
-        let res = Res::Partial(self.op, 4);
-        let (mut reads, mut writes) = (slots([Some(x.slot)]), slots([Some(y.slot)]));
+        let (mut reads, mut writes) = (slots([x.slot]), slots([y.slot]));
         self.overwritten(y.slot);
-        let label = match next {
-            Next::Nothing | Next::Weight => format!("product {rows}x{n}x{k}"),
-            Next::Input => format!("dx product {rows}x{n}x{k}"),
-            Next::Activation => {
-                writes.extend(slots([kept]));
-                format!("product+activation {rows}x{n}x{k}")
+        let (mut kept, mut sums) = (None, 0);
+        let what = match next {
+            Next::Nothing => "product",
+            Next::Input => "dx product",
+            Next::Activation(act) => {
+                kept = Some(act);
+                writes.extend(slots([act.x]));
+                "product+activation"
             }
-            Next::Slope => {
-                reads.extend(slots([kept]));
+            Next::Slope(act) => {
+                kept = Some(act);
+                let most = self.machine.most_rows(self.info().info(x.slot).rows);
+                sums = self.partial(Partial::Tiles, most.min(FEW).div_ceil(TILE) * n)?;
+                let res = Resource::Partial(self.op, Partial::Tiles);
+                reads.extend(slots([act.x]));
                 writes.push(res);
-                self.summed(y.slot, Columns { col: y.col, width: n, from: sums, count: lines, stride: n, res });
-                format!("dx product+slope {rows}x{n}x{k}")
+                let sums = Sums { from: sums, count: rows / TILE, stride: n, res };
+                self.summed(y.slot, Columns { col: y.col, width: n, sums });
+                "dx product+slope"
             }
         };
-        self.submit(&label, Lane::Main, &reads, &writes, Work::Kernel(kernel, shape, args))?;
+        let args = Args::default()
+            .ptr(self.view(x))
+            .int(self.cols(x.slot))
+            .ptr(self.copy(w))
+            .int(w.cols)
+            .ptrs([bias.map_or(0, |b| self.copy(b)), self.view(y)])
+            .int(self.cols(y.slot))
+            .ptrs([self.at_if(kept.map(|act| act.x)), sums])
+            .int(k)
+            .int(kept.map_or(0, |act| gelu(act.kind)));
+        let grid = Grid { blocks: (n / TILE, rows / TILE, 1), threads: (128, 1), shared: shared(k) };
+        let mut work = self.kernel(&unit, "product", grid, args)?;
+        work.label = format!("{what} {rows}x{n}x{k}");
+        self.submit(Path::Critical, &reads, &writes, work)?;
         Ok(true)
     }
 
     /// A weight gradient by our own kernel; false if its shape does not fit. It fills fewer multiprocessors than cuBLASLt's,
     /// which leaves more of them to the critical path.
-    pub(super) fn weight_product(&mut self, x: View, w: Param, dy: View) -> Result<bool, EngineError> {
-        let rows = self.rows_of(dy.slot);
-        let unit = unit(Next::Weight);
-        let (ldx, ldy) = (self.cols(x.slot), self.cols(dy.slot));
-        let fits = [w.rows, w.cols, rows].iter().all(|size| size.is_multiple_of(TILE))
-            && [ldx, ldy, x.col, dy.col].iter().all(|c| c.is_multiple_of(8))
-            && [x.slot, dy.slot].iter().all(|s| self.info().info(*s).dtype == Dtype::Act)
-            && w.offset.is_multiple_of(2)
-            && self.machine.has(unit.clone(), "product");
-        if !fits {
+    pub(super) fn weight_product(&mut self, x: View, w: Param, dy: View) -> Result<bool> {
+        let (rows, unit) = (self.rows_of(dy.slot), unit(WEIGHT));
+        if !self.fits(rows, [w.rows, w.cols], [x, dy], &unit) || !w.offset.is_multiple_of(2) {
             return Ok(false);
         }
         let args = Args::default()
             .ptr(self.view(dy))
-            .int(ldy)
+            .int(self.cols(dy.slot))
             .ptr(self.view(x))
-            .int(ldx)
-            .ptr(0)
-            .ptr(self.grad(w))
+            .int(self.cols(x.slot))
+            .ptrs([0, self.grad(w)])
             .int(w.cols)
-            .ptr(0)
-            .ptr(0)
+            .ptrs([0, 0])
             .int(rows)
             .int(0);
-        let kernel = self.machine.kernel(unit, "product")?;
-        let shape = Shape { grid: (w.cols / TILE, w.rows / TILE, 1), block: (128, 1), shared: shared(rows) };
-        let label = format!("dw product {}x{}x{rows}", w.rows, w.cols);
-        let reads = slots([Some(x.slot), Some(dy.slot)]);
-        self.submit(&label, Lane::Side, &reads, &[Res::Grad(w.offset)], Work::Kernel(kernel, shape, args))?;
+        let grid = Grid { blocks: (w.cols / TILE, w.rows / TILE, 1), threads: (128, 1), shared: shared(rows) };
+        let mut work = self.kernel(&unit, "product", grid, args)?;
+        work.label = format!("dw product {}x{}x{rows}", w.rows, w.cols);
+        self.submit(Path::Side, &slots([x.slot, dy.slot]), &[Resource::Grad(w.offset)], work)?;
         Ok(true)
     }
 
     /// Two neighbouring ops in one launch, if they are a linear layer and its activation, or the gradients of both.
-    pub(super) fn fused(&mut self, op: &Op, next: &Op) -> Result<bool, EngineError> {
-        let gelu = |kind: &Activation| i32::from(*kind == Activation::Gelu);
-        match (op, next) {
-            (Op::Linear { x, w, b, y }, Op::Activate { kind, x: h, y: a })
-                if y.slot == *h && self.whole(*y, w.rows) && self.small(self.rows_of(*h)) =>
-            {
-                let out = View { slot: *a, col: 0 };
-                self.overwritten(*h);
-                self.product(Next::Activation, *x, *w, *b, out, Some(*h), gelu(kind))
+    pub(super) fn fused(&mut self, op: &Op, next: &Op) -> Result<bool> {
+        match (*op, *next) {
+            (Op::Linear(Linear { x, w, b, y }), Op::Activate(act)) if y.slot == act.x && self.whole(y, w.rows) => {
+                self.overwritten(act.x);
+                self.product(Next::Activation(act), x, w, b, act.y.into())
             }
-            (Op::LinearBack { x, w, b, dy, dx: Some(dx) }, Op::ActivateBack { kind, x: h, d })
-                if dx.slot == *d
-                    && self.whole(*dx, w.cols)
-                    && ![x.slot, dy.slot].contains(d)
-                    && self.small(self.rows_of(*d)) =>
-            {
-                if !self.product(Next::Slope, *dy, *w, None, *dx, Some(*h), gelu(kind))? {
+            (
+                Op::LinearBack(LinearBack { of: Linear { x, w, b, .. }, dy, dx: Some(dx) }),
+                Op::ActivateBack(ActivateBack { of: act, d }),
+            ) if dx.slot == d && self.whole(dx, w.cols) && ![x.slot, dy.slot].contains(&d) => {
+                if !self.product(Next::Slope(act), dy, w, None, dx)? {
                     return Ok(false);
                 }
-                self.bias_gradient(*dy, *b)?;
-                self.weight_gradient(*x, *w, *dy)?;
+                self.bias_gradient(dy, b)?;
+                self.weight_gradient(x, w, dy)?;
                 Ok(true)
             }
             _ => Ok(false),

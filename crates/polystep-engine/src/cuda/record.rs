@@ -7,12 +7,12 @@ use std::collections::HashMap;
 
 use super::attention::Lengths;
 use super::compile::Unit;
-use super::driver::{Args, Event, Graph, Kernel, Memory, Shape};
+use super::driver::{Args, DeviceMemory, Event, Graph, Grid, Kernel};
 use super::gemm::{Gemm, Operands};
-use super::input::Layout;
-use super::machine::{Machine, SIDES, Table};
-use super::schedule::{Lane, Placement, Res, Schedule};
-use crate::{Dim, EngineError, Param, Program, Side, Slot, View};
+use super::input::InputBlock;
+use super::machine::{JobTable, Machine, SIDES};
+use super::schedule::{Partial, Path, Placement, Resource, Schedule};
+use crate::{Dim, Param, Program, Result, Slot, View};
 
 /// Label and microseconds of each launch.
 pub(super) type Times = Vec<(String, f64)>;
@@ -24,31 +24,47 @@ pub(super) enum Mode {
     Profile(Times),
 }
 
-pub(super) enum Work {
-    Kernel(Kernel, Shape, Args),
+/// Something to launch.
+pub(super) struct Work {
+    pub(super) label: String,
+    pub(super) call: Call,
+}
+
+pub(super) enum Call {
+    Kernel(Kernel, Grid, Args),
     Gemm(Gemm, Operands),
 }
 
-/// Column sums of some columns of a slot that an op has left as partial sums.
+/// Partial sums that an op has left: `count` rows, `stride` numbers apart.
+#[derive(Clone, Copy)]
+pub(super) struct Sums {
+    pub(super) from: u64,
+    pub(super) count: usize,
+    pub(super) stride: usize,
+    pub(super) res: Resource,
+}
+
+impl Sums {
+    /// Of the same rows, the numbers from this column on.
+    pub(super) fn column(self, first: usize) -> Sums {
+        Sums { from: self.from + 4 * first as u64, ..self }
+    }
+}
+
+/// Column sums of some columns of a slot.
 #[derive(Clone, Copy)]
 pub(super) struct Columns {
     pub(super) col: usize,
     pub(super) width: usize,
-    pub(super) from: u64,
-    pub(super) count: usize,
-    pub(super) stride: usize,
-    pub(super) res: Res,
+    pub(super) sums: Sums,
 }
 
+/// Partial sums to be added up into (a part of) a gradient.
 struct Job {
-    from: u64,
-    to: usize,
-    count: usize,
-    stride: usize,
-    len: usize,
+    sums: Sums,
+    to: Param,
     add: bool,
-    read: Res,
-    write: Res,
+    write: Resource,
 }
 
 /// One lowering of one program for one pair of capacities.
@@ -58,7 +74,7 @@ pub(super) struct Recorder<'a> {
     pub(super) rows: [usize; 2],
     /// Which lengths occur, see [`super::Cuda`].
     pub(super) lengths: Lengths,
-    pub(super) layout: Layout,
+    pub(super) block: InputBlock,
     pub(super) op: usize,
     mode: Mode,
     columns: HashMap<Slot, Vec<Columns>>,
@@ -73,12 +89,12 @@ impl<'a> Recorder<'a> {
         lengths: Lengths,
         mode: Mode,
     ) -> Self {
-        let layout = Layout::new(&machine.limits, rows[0], rows[1]);
-        Recorder { machine, program, rows, lengths, layout, op: 0, mode, columns: HashMap::new(), jobs: Vec::new() }
+        let block = InputBlock::new(&machine.limits, rows);
+        Recorder { machine, program, rows, lengths, block, op: 0, mode, columns: HashMap::new(), jobs: Vec::new() }
     }
 
     /// Lowers every op, adds up what is left, ends the capture. Returns the graph (capture) or the timings (profile).
-    pub(super) fn finish(mut self) -> Result<(Option<Graph>, Times), EngineError> {
+    pub(super) fn finish(mut self) -> Result<(Option<Graph>, Times)> {
         let ops = self.info().ops.clone(); // lowering changes the machine, and looks at other ops of the program
         let lowered = self.all(&ops);
         if let Mode::Capture(_) = self.mode {
@@ -93,7 +109,7 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    fn all(&mut self, ops: &[crate::Op]) -> Result<(), EngineError> {
+    fn all(&mut self, ops: &[crate::Op]) -> Result {
         if let Mode::Capture(_) = self.mode {
             self.machine.need_events(1)?;
             self.machine.streams[0].begin_capture()?;
@@ -110,7 +126,7 @@ impl<'a> Recorder<'a> {
                 }
             };
         }
-        self.flush(Lane::Main)?;
+        self.flush(Path::Critical)?;
         self.join()
     }
 
@@ -126,6 +142,11 @@ impl<'a> Recorder<'a> {
         self.info().info(slot).cols
     }
 
+    /// The same, or null.
+    pub(super) fn at_if(&self, slot: Option<Slot>) -> u64 {
+        slot.map_or(0, |slot| self.at(slot))
+    }
+
     /// Where a view of bf16 values begins.
     pub(super) fn view(&self, view: View) -> u64 {
         self.at(view.slot) + 2 * view.col as u64
@@ -134,8 +155,7 @@ impl<'a> Recorder<'a> {
     /// Rows of a slot in this graph.
     pub(super) fn rows_of(&self, slot: Slot) -> usize {
         match self.info().info(slot).rows {
-            Dim::Tokens(Side::Src) => self.rows[0],
-            Dim::Tokens(Side::Tgt) => self.rows[1],
+            Dim::Tokens(side) => self.rows[side as usize],
             other => self.machine.most_rows(other),
         }
     }
@@ -148,8 +168,14 @@ impl<'a> Recorder<'a> {
         }
     }
 
+    /// Where a part of the input block begins.
     pub(super) fn input(&self, word: usize) -> u64 {
         self.machine.input.at + 4 * word as u64
+    }
+
+    /// The header of the input block.
+    pub(super) fn head(&self) -> u64 {
+        self.input(0)
     }
 
     pub(super) fn param(&self, param: Param) -> u64 {
@@ -165,12 +191,12 @@ impl<'a> Recorder<'a> {
     }
 
     /// Memory for partial sums of this op, the same in every graph of the program.
-    pub(super) fn partial(&mut self, which: u8, floats: usize) -> Result<u64, EngineError> {
+    pub(super) fn partial(&mut self, which: Partial, floats: usize) -> Result<u64> {
         let key = (self.program, self.op, which);
         if let Some(memory) = self.machine.partials.get(&key) {
             return Ok(memory.at);
         }
-        let memory = Memory::new(floats * 4)?;
+        let memory = DeviceMemory::new(floats * 4)?;
         let at = memory.at;
         self.machine.partials.insert(key, memory);
         Ok(at)
@@ -200,7 +226,7 @@ impl<'a> Recorder<'a> {
     }
 
     /// Uses column sums left by the op that wrote `dy` as the gradient of `bias`, if they cover it.
-    pub(super) fn bias_from_columns(&mut self, dy: View, bias: Param) -> Result<bool, EngineError> {
+    pub(super) fn bias_from_columns(&mut self, dy: View, bias: Param) -> Result<bool> {
         let (begin, end) = (dy.col, dy.col + bias.len());
         let mut pieces: Vec<Columns> = self.columns.get(&dy.slot).cloned().unwrap_or_default();
         pieces.retain(|c| c.col < end && c.col + c.width > begin);
@@ -211,60 +237,55 @@ impl<'a> Recorder<'a> {
         }
         for c in pieces {
             let part = Param { offset: bias.offset + c.col - begin, rows: 1, cols: c.width };
-            self.reduce(c.from, c.count, c.stride, part, false, c.res, Res::Grad(bias.offset))?;
+            self.reduce(c.sums, part, false, Resource::Grad(bias.offset))?;
         }
         Ok(true)
     }
 
-    /// Has partial sums added up into (a part of) a gradient, later, together with others.
-    pub(super) fn reduce(
-        &mut self,
-        from: u64,
-        count: usize,
-        stride: usize,
-        to: Param,
-        add: bool,
-        read: Res,
-        write: Res,
-    ) -> Result<(), EngineError> {
-        if self.jobs.iter().any(|job| job.to == to.offset) {
-            self.flush(Lane::Side)?; // two jobs of one launch must not add to one number
+    /// Notes that partial sums are to be added up into (a part of) a gradient. One launch does this later for many of them.
+    pub(super) fn reduce(&mut self, sums: Sums, to: Param, add: bool, write: Resource) -> Result {
+        if self.jobs.iter().any(|job| job.to.offset == to.offset) {
+            self.flush(Path::Side)?; // two jobs of one launch must not add to one number
         }
-        self.jobs.push(Job { from, to: to.offset, count, stride, len: to.len(), add, read, write });
+        self.jobs.push(Job { sums, to, add, write });
         Ok(())
     }
 
+    /// The same for all of a parameter, whose gradient is overwritten.
+    pub(super) fn reduce_into(&mut self, sums: Sums, to: Param) -> Result {
+        self.reduce(sums, to, false, Resource::Grad(to.offset))
+    }
+
     /// Launches the pending reductions.
-    pub(super) fn flush(&mut self, lane: Lane) -> Result<(), EngineError> {
+    pub(super) fn flush(&mut self, path: Path) -> Result {
         if self.jobs.is_empty() {
             return Ok(());
         }
         let jobs = std::mem::take(&mut self.jobs);
-        let mut key: Vec<u64> = Vec::new();
-        for job in &jobs {
-            let pair = |a: usize, b: usize| a as u64 | (b as u64) << 32;
-            key.extend([job.from, self.machine.grads.at + 4 * job.to as u64]);
-            key.extend([pair(job.count, job.stride), pair(job.len, usize::from(job.add))]);
-        }
+        let pair = |a: usize, b: usize| a as u64 | (b as u64) << 32;
+        let words = |Job { sums, to, add, .. }: &Job| {
+            [sums.from, self.grad(*to), pair(sums.count, sums.stride), pair(to.len(), usize::from(*add))]
+        };
+        let key: Vec<u64> = jobs.iter().flat_map(words).collect();
         if !self.machine.tables.contains_key(&key) {
-            let mut blocks: Vec<[i32; 2]> = Vec::new();
-            for (i, job) in jobs.iter().enumerate() {
-                blocks.extend((0..job.len).step_by(32).map(|col| [i as i32, col as i32]));
-            }
-            let table = Table { jobs: Memory::of(&key)?, blocks: Memory::of(&blocks)?, count: blocks.len() };
+            let columns = |job: &Job| (0..job.to.len()).step_by(32);
+            let blocks: Vec<[i32; 2]> =
+                jobs.iter().enumerate().flat_map(|(i, job)| columns(job).map(move |c| [i as i32, c as i32])).collect();
+            let (jobs, count) = (DeviceMemory::of(&key)?, blocks.len());
+            let table = JobTable { jobs, blocks: DeviceMemory::of(&blocks)?, count };
             self.machine.tables.insert(key.clone(), table);
         }
         let table = &self.machine.tables[&key];
-        let shape = Shape { grid: (table.count, 1, 1), block: (32, 8), shared: 0 };
-        let args = Args::default().ptr(table.jobs.at).ptr(table.blocks.at);
-        let reads: Vec<Res> = jobs.iter().map(|job| job.read).collect();
-        let writes: Vec<Res> = jobs.iter().map(|job| job.write).collect();
-        let kernel = self.machine.kernel(Unit::new("optimiser.cu", &[]), "reduce")?;
-        self.submit("reduce", lane, &reads, &writes, Work::Kernel(kernel, shape, args))
+        let grid = Grid { blocks: (table.count, 1, 1), threads: (32, 8), shared: 0 };
+        let args = Args::default().ptrs([table.jobs.at, table.blocks.at]);
+        let reads: Vec<Resource> = jobs.iter().map(|job| job.sums.res).collect();
+        let writes: Vec<Resource> = jobs.iter().map(|job| job.write).collect();
+        let work = self.kernel(&Unit::new("optimiser.cu", &[]), "reduce", grid, args)?;
+        self.submit(path, &reads, &writes, work)
     }
 
     /// The main stream waits for all others.
-    pub(super) fn join(&mut self) -> Result<(), EngineError> {
+    pub(super) fn join(&mut self) -> Result {
         if let Mode::Capture(schedule) = &mut self.mode {
             for node in schedule.join() {
                 self.machine.streams[0].after(&self.machine.events[node])?;
@@ -273,15 +294,20 @@ impl<'a> Recorder<'a> {
         Ok(())
     }
 
-    fn work(machine: &Machine, work: &Work, stream: usize, early: bool) -> Result<(), EngineError> {
+    /// A launch of one of our kernels, under the kernel's name.
+    pub(super) fn kernel(&self, unit: &Unit, name: &'static str, grid: Grid, args: Args) -> Result<Work> {
+        Ok(Work { label: name.into(), call: Call::Kernel(self.machine.kernel(unit, name)?, grid, args) })
+    }
+
+    fn work(machine: &Machine, work: &Work, stream: usize, early: bool) -> Result {
         let to = &machine.streams[stream];
-        match work {
-            Work::Kernel(kernel, shape, args) => kernel.launch(*shape, args, early && machine.device.overlaps, to),
-            Work::Gemm(gemm, at) => machine.gemms.run(gemm, at, &machine.workspaces[stream], to),
+        match &work.call {
+            Call::Kernel(kernel, grid, args) => kernel.launch(*grid, args, early && machine.device.overlaps, to),
+            Call::Gemm(gemm, at) => machine.gemms.run(gemm, at, &machine.workspaces[stream], to),
         }
     }
 
-    fn capture(machine: &mut Machine, place: Placement, work: &Work) -> Result<(), EngineError> {
+    fn capture(machine: &mut Machine, place: Placement, work: &Work) -> Result {
         machine.need_events(place.node + 1)?;
         let stream = &machine.streams[place.stream];
         for node in place.waits {
@@ -292,52 +318,37 @@ impl<'a> Recorder<'a> {
     }
 
     /// Launches that write different rows of the same slots, side by side.
-    pub(super) fn submit_together(
-        &mut self,
-        reads: &[Res],
-        writes: &[Res],
-        works: Vec<(String, Work)>,
-    ) -> Result<(), EngineError> {
+    pub(super) fn submit_together(&mut self, reads: &[Resource], writes: &[Resource], works: Vec<Work>) -> Result {
         if let Mode::Capture(schedule) = &mut self.mode {
             let places = schedule.place_together(works.len(), reads, writes);
-            for (place, (_, work)) in places.into_iter().zip(&works) {
-                Self::capture(self.machine, place, work)?;
-            }
-            return Ok(());
+            return places
+                .into_iter()
+                .zip(&works)
+                .try_for_each(|(place, work)| Self::capture(self.machine, place, work));
         }
-        works.into_iter().try_for_each(|(label, work)| self.submit(&label, Lane::Main, reads, writes, work))
+        works.into_iter().try_for_each(|work| self.submit(Path::Critical, reads, writes, work))
     }
 
     /// One launch: prepared, captured or timed.
-    pub(super) fn submit(
-        &mut self,
-        label: &str,
-        lane: Lane,
-        reads: &[Res],
-        writes: &[Res],
-        work: Work,
-    ) -> Result<(), EngineError> {
-        match &mut self.mode {
-            Mode::Prepare => {
-                if let Work::Gemm(gemm, at) = &work {
-                    self.machine.gemms.prepare(gemm, at)?;
-                }
-                Ok(())
+    pub(super) fn submit(&mut self, path: Path, reads: &[Resource], writes: &[Resource], work: Work) -> Result {
+        match (&mut self.mode, &work.call) {
+            (Mode::Prepare, Call::Gemm(gemm, at)) => self.machine.gemms.prepare(gemm, at)?,
+            (Mode::Prepare, Call::Kernel(..)) => {}
+            (Mode::Capture(schedule), _) => {
+                let place = schedule.place(path, reads, writes);
+                Self::capture(self.machine, place, &work)?;
             }
-            Mode::Capture(schedule) => {
-                let place = schedule.place(lane, reads, writes);
-                Self::capture(self.machine, place, &work)
-            }
-            Mode::Profile(times) => {
-                times.push((label.into(), time(self.machine, &work)?));
-                Ok(())
+            (Mode::Profile(times), _) => {
+                let took = time(self.machine, &work)?;
+                times.push((work.label, took));
             }
         }
+        Ok(())
     }
 }
 
 /// Microseconds of one launch, from a graph of many of the same.
-fn time(machine: &Machine, work: &Work) -> Result<f64, EngineError> {
+fn time(machine: &Machine, work: &Work) -> Result<f64> {
     const REPEAT: usize = 20;
     let stream = &machine.streams[0];
     stream.begin_capture()?;

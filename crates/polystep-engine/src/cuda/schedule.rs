@@ -9,22 +9,52 @@ use std::collections::HashMap;
 
 /// Something that launches read and write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Res {
+pub(super) enum Resource {
     /// An activation.
     Slot(u32),
     /// The gradient of the param at this offset.
     Grad(usize),
-    /// Partial sums of an op.
-    Partial(usize, u8),
-    /// Buffers of the executor: 0 rows of the loss, 1 the result, 2 the partial squares, 3 the lineages, 4 the best tokens.
-    Shared(u8),
+    /// Partial sums of the op with this number.
+    Partial(usize, Partial),
+    /// Loss and arg-max of each row.
+    RowLosses,
+    /// What the step reports.
+    StepResult,
+    /// Partial sums of the squares of the gradient.
+    Squares,
+    /// Which hypothesis descends from which.
+    Lineages,
+    /// The best next tokens.
+    BestTokens,
+}
+
+/// Which partial sums of an op.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Partial {
+    /// Gradients of rows before their norm.
+    Rows,
+    /// Of a norm's scale and shift, and of the bias before it.
+    Norm,
+    /// Of the token table.
+    Tokens,
+    /// Of the queries of an attention, by column.
+    Queries,
+    /// Of its keys.
+    Keys,
+    /// Of its values.
+    Values,
+    /// Of the columns of a gradient, by a pass of its own.
+    Columns,
+    /// Of the columns of a product, one row per row of tiles.
+    Tiles,
 }
 
 /// On the critical path, or beside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Lane {
+pub(super) enum Path {
     /// One of the first two streams: encoder and decoder are partly independent, so the critical path may fork.
-    Main,
+    Critical,
+    /// Any other stream.
     Side,
 }
 
@@ -60,7 +90,7 @@ pub(super) struct Schedule {
     /// For each stream: how far into every other stream its next launch is ordered after.
     clocks: Vec<Vec<usize>>,
     last: Vec<usize>,
-    access: HashMap<Res, Access>,
+    access: HashMap<Resource, Access>,
     /// After a join everything goes to the first stream.
     joined: bool,
 }
@@ -76,20 +106,20 @@ impl Schedule {
     }
 
     /// Places the next launch.
-    pub(super) fn place(&mut self, lane: Lane, reads: &[Res], writes: &[Res]) -> Placement {
+    pub(super) fn place(&mut self, path: Path, reads: &[Resource], writes: &[Resource]) -> Placement {
         let before = self.before(reads, writes);
-        let stream = self.stream(lane, reads);
+        let stream = self.stream(path, reads);
         let place = self.put(stream, before);
         self.touch(&[place.node], reads, writes);
         place
     }
 
     /// Places launches that write different parts of the same things: none waits for another.
-    pub(super) fn place_together(&mut self, count: usize, reads: &[Res], writes: &[Res]) -> Vec<Placement> {
+    pub(super) fn place_together(&mut self, count: usize, reads: &[Resource], writes: &[Resource]) -> Vec<Placement> {
         let before = self.before(reads, writes);
         let mut places = Vec::new();
         for i in 0..count {
-            let stream = self.stream(if i == 0 { Lane::Main } else { Lane::Side }, reads);
+            let stream = self.stream(if i == 0 { Path::Critical } else { Path::Side }, reads);
             places.push(self.put(stream, before.clone()));
         }
         let nodes: Vec<usize> = places.iter().map(|p| p.node).collect();
@@ -99,12 +129,12 @@ impl Schedule {
 
     /// The side stream unused for longest; or the main stream that already ends with what is read, else the one unused for
     /// longest.
-    fn stream(&self, lane: Lane, reads: &[Res]) -> usize {
+    fn stream(&self, path: Path, reads: &[Resource]) -> usize {
         let oldest = |streams: std::ops::Range<usize>| streams.min_by_key(|s| self.last[*s]).unwrap_or(0);
         if self.joined {
             return 0;
         }
-        if lane == Lane::Side {
+        if path == Path::Side {
             return oldest(MAINS..self.last.len());
         }
         let read: Vec<usize> =
@@ -112,7 +142,7 @@ impl Schedule {
         (0..MAINS).find(|s| read.contains(&self.last[*s]) && self.last[*s] > 0).unwrap_or_else(|| oldest(0..MAINS))
     }
 
-    fn before(&self, reads: &[Res], writes: &[Res]) -> Vec<usize> {
+    fn before(&self, reads: &[Resource], writes: &[Resource]) -> Vec<usize> {
         let mut before = vec![0]; // node 0: every stream must enter the capture through the first one
         for res in reads {
             before.extend(self.access.get(res).into_iter().flat_map(|a| &a.writers));
@@ -133,7 +163,7 @@ impl Schedule {
         Placement { node, stream, waits, early }
     }
 
-    fn touch(&mut self, nodes: &[usize], reads: &[Res], writes: &[Res]) {
+    fn touch(&mut self, nodes: &[usize], reads: &[Resource], writes: &[Resource]) {
         for res in reads {
             self.access.entry(*res).or_default().readers.extend(nodes);
         }
@@ -177,53 +207,56 @@ mod tests {
     #[test]
     fn a_reused_slot_waits_for_its_reader_on_a_side_stream() {
         let mut s = Schedule::new(2);
-        let (a, b) = (Res::Slot(0), Res::Slot(1));
-        assert_eq!(s.place(Lane::Main, &[], &[a]), Placement { node: 1, stream: 0, waits: vec![], early: false });
-        let side = s.place(Lane::Side, &[a], &[Res::Grad(0)]);
+        let (a, b) = (Resource::Slot(0), Resource::Slot(1));
+        assert_eq!(s.place(Path::Critical, &[], &[a]), Placement { node: 1, stream: 0, waits: vec![], early: false });
+        let side = s.place(Path::Side, &[a], &[Resource::Grad(0)]);
         assert_eq!(side, Placement { node: 2, stream: 2, waits: vec![1], early: false });
-        assert_eq!(s.place(Lane::Main, &[a], &[b]).waits, vec![]);
+        assert_eq!(s.place(Path::Critical, &[a], &[b]).waits, vec![]);
         // Overwrites what node 2 reads.
-        assert_eq!(s.place(Lane::Main, &[b], &[a]).waits, vec![2]);
+        assert_eq!(s.place(Path::Critical, &[b], &[a]).waits, vec![2]);
         // The first launch of another side stream enters through the first stream's begin.
         assert_eq!(
-            s.place(Lane::Side, &[], &[Res::Grad(64)]),
+            s.place(Path::Side, &[], &[Resource::Grad(64)]),
             Placement { node: 5, stream: 3, waits: vec![0], early: false }
         );
         // Node 2 is known to the first stream already.
         assert_eq!(s.join(), vec![5]);
         assert_eq!(s.join(), vec![]);
-        assert_eq!(s.place(Lane::Side, &[], &[]).stream, 0);
+        assert_eq!(s.place(Path::Side, &[], &[]).stream, 0);
     }
 
     #[test]
     fn an_order_that_follows_from_another_is_not_written_down() {
         let mut s = Schedule::new(1);
-        let (a, g) = (Res::Slot(0), Res::Grad(0));
-        s.place(Lane::Main, &[], &[a]);
-        s.place(Lane::Side, &[a], &[g]);
-        assert_eq!(s.place(Lane::Main, &[a, g], &[a]).waits, vec![2]);
-        assert_eq!(s.place(Lane::Main, &[a], &[g]).waits, vec![]);
+        let (a, g) = (Resource::Slot(0), Resource::Grad(0));
+        s.place(Path::Critical, &[], &[a]);
+        s.place(Path::Side, &[a], &[g]);
+        assert_eq!(s.place(Path::Critical, &[a, g], &[a]).waits, vec![2]);
+        assert_eq!(s.place(Path::Critical, &[a], &[g]).waits, vec![]);
     }
 
     #[test]
     fn independent_chains_run_beside_each_other_and_meet() {
         let mut s = Schedule::new(1);
-        let [a, b, c, d] = [0, 1, 2, 3].map(Res::Slot);
-        assert_eq!(s.place(Lane::Main, &[], &[a]).stream, 0);
-        assert_eq!(s.place(Lane::Main, &[a], &[b]).stream, 0);
-        assert_eq!(s.place(Lane::Main, &[], &[c]).stream, 1);
-        assert_eq!(s.place(Lane::Main, &[c], &[d]).stream, 1);
-        assert_eq!(s.place(Lane::Main, &[b, d], &[a]), Placement { node: 5, stream: 0, waits: vec![4], early: false });
+        let [a, b, c, d] = [0, 1, 2, 3].map(Resource::Slot);
+        assert_eq!(s.place(Path::Critical, &[], &[a]).stream, 0);
+        assert_eq!(s.place(Path::Critical, &[a], &[b]).stream, 0);
+        assert_eq!(s.place(Path::Critical, &[], &[c]).stream, 1);
+        assert_eq!(s.place(Path::Critical, &[c], &[d]).stream, 1);
+        assert_eq!(
+            s.place(Path::Critical, &[b, d], &[a]),
+            Placement { node: 5, stream: 0, waits: vec![4], early: false }
+        );
     }
 
     #[test]
     fn launches_that_share_an_output_do_not_wait_for_each_other() {
         let mut s = Schedule::new(2);
-        let (a, b) = (Res::Slot(0), Res::Slot(1));
-        s.place(Lane::Main, &[], &[a]);
+        let (a, b) = (Resource::Slot(0), Resource::Slot(1));
+        s.place(Path::Critical, &[], &[a]);
         let both = s.place_together(2, &[a], &[b]);
         assert_eq!(both[0], Placement { node: 2, stream: 0, waits: vec![], early: true });
         assert_eq!(both[1], Placement { node: 3, stream: 2, waits: vec![1], early: false });
-        assert_eq!(s.place(Lane::Main, &[b], &[a]).waits, vec![3]);
+        assert_eq!(s.place(Path::Critical, &[b], &[a]).waits, vec![3]);
     }
 }

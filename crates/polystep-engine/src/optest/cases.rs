@@ -1,12 +1,10 @@
 //! One function per op; [`cases`] calls each with the shapes that matter: small and ragged for finite differences, and
 //! the sizes of Transformer-S and -L for the kernels' tiles.
 
-use super::{Build, Case, Functional, Output};
-use crate::{Activation, Dropout, Dtype, Norm, NormOrder, Op, Side, Slot, View};
+use super::{Build, Case, Functional, Lengths, Output};
+use crate::{Activate, ActivateBack, Activation, Adam, AddNorm, AddNormBack, Attention, AttentionBack, CrossEntropy};
+use crate::{Dropout, Dtype, Embed, EmbedBack, Heads, Linear, LinearBack, Norm, NormOrder, Side, Slot, View};
 use Dtype::{Act, F32};
-
-/// (source lengths, target lengths)
-type Lengths = (&'static [usize], &'static [usize]);
 
 const SMALL: Lengths = (&[3, 1, 5], &[4, 2, 3]);
 const LARGE: Lengths = (&[96, 33, 1, 64, 17, 130], &[80, 31, 2, 65, 16, 97]);
@@ -48,13 +46,10 @@ pub fn cases() -> Vec<Case> {
         }
         let heads: &[(usize, usize)] =
             if size == "small" { &[(2, 16)] } else { &[(4, 16), (4, 32), (4, 64), (2, 128)] };
-        for &(heads, head_dim) in heads {
-            use Side::{Src, Tgt};
-            for (what, q, k, causal) in
-                [("self", Src, Src, false), ("causal", Tgt, Tgt, true), ("cross", Tgt, Src, false)]
-            {
-                let name = format!("attention {what}, {heads} heads of {head_dim}, {size}");
-                all.push(attention(name, at, heads, head_dim, q, k, causal));
+        for &(count, dim) in heads {
+            for kind in KINDS {
+                let name = format!("attention {}, {count} heads of {dim}, {size}", kind.0);
+                all.push(attention(name, at, Heads { count, dim }, kind));
             }
         }
         for vocab in [64, 40] {
@@ -65,17 +60,37 @@ pub fn cases() -> Vec<Case> {
     all.push(embed("embed, 512 wide".into(), LARGE, 512, Side::Src, 1.0, None, true));
     all.push(add_norm("norm Pre, 512 wide".into(), LARGE, 512, NormOrder::Pre, false, Some(0.1), true));
     all.push(add_norm("norm Post, 64 wide".into(), LARGE, 64, NormOrder::Post, false, Some(0.1), true));
-    all.push(attention("attention self, long".into(), LONG, 2, 64, Side::Src, Side::Src, false));
-    all.push(attention("attention causal, long".into(), LONG, 2, 64, Side::Tgt, Side::Tgt, true));
-    all.push(attention("attention cross, long".into(), LONG, 2, 64, Side::Tgt, Side::Src, false));
+    for kind in KINDS {
+        all.push(attention(format!("attention {}, long", kind.0), LONG, Heads { count: 2, dim: 64 }, kind));
+    }
     all.push(adam("Adam, plain".into(), 0.0, 0.0, 1));
     all.push(adam("Adam, clipped".into(), 0.0, 1.0, 7));
     all.push(adam("Adam, not clipped, decay".into(), 0.1, 1000.0, 1000));
     all
 }
 
-fn seed_of(name: &str) -> u64 {
-    name.bytes().fold(17, |h: u64, b| h.wrapping_mul(1_000_003) ^ u64::from(b))
+/// Rows of the batches of [`large_cases`]: around them a GPU changes its kernels. The CPU takes too long over so many for
+/// its own tests, so they are for comparing a GPU with it.
+pub const LARGE_ROWS: [usize; 5] = [2048, 3072, 4096, 6144, 6272];
+
+/// Ops with the sizes of Transformer-S on so many rows, a multiple of 128.
+pub fn large_cases(rows: usize) -> Vec<Case> {
+    let (src, tgt) = ([96, 32].repeat(rows / 128), vec![64; rows / 64]);
+    let (at, d) = ((&src[..], &tgt[..]), 256);
+    let mut all = vec![
+        embed(format!("embed, {rows} rows"), at, d, Side::Src, 1.0, Some(0.1), false),
+        add_norm(format!("norm, {rows} rows"), at, d, NormOrder::Pre, false, Some(0.1), true),
+        linear(format!("linear, {rows} rows"), at, (d, d), 0, true, true),
+        linear(format!("linear, views, {rows} rows"), at, (d, 2 * d), d, true, true),
+        cross_entropy(format!("cross-entropy, {rows} rows"), at, 64, true),
+    ];
+    for kind in [Activation::Relu, Activation::Gelu] {
+        all.push(feed_forward(format!("feed-forward {kind:?}, {rows} rows"), at, d, kind));
+    }
+    for kind in KINDS {
+        all.push(attention(format!("attention {}, {rows} rows", kind.0), at, Heads { count: 4, dim: 64 }, kind));
+    }
+    all
 }
 
 fn drop(p: Option<f32>) -> Option<Dropout> {
@@ -90,7 +105,7 @@ fn norm(b: &mut Build, d: usize) -> Norm {
 }
 
 fn embed(name: String, at: Lengths, d: usize, side: Side, scale: f32, p: Option<f32>, post: bool) -> Case {
-    let mut b = Build::new(&*name, seed_of(&name), at.0, at.1, 12);
+    let mut b = Build::new(name, at, 12);
     let (token, position) = (b.param(12, d, 1.0), b.param(140, d, 1.0));
     b.by_param("token", token, true);
     b.by_param("position", position, false);
@@ -105,14 +120,15 @@ fn embed(name: String, at: Lengths, d: usize, side: Side, scale: f32, p: Option<
         b.pair(y, c);
         (out_act, dy) = (Some(y), Some(c));
     }
-    b.push(Op::Embed { side, token, position, norm, scale, dropout, stat, out, out_act });
-    b.push(Op::EmbedBack { side, token, position, norm, scale, dropout, stat, g, dy });
+    let of = Embed { side, token, position, norm, scale, dropout, stat, out, out_act };
+    b.push(of);
+    b.push(EmbedBack { of, g, dy });
     b.finish()
 }
 
 fn add_norm(name: String, at: Lengths, d: usize, order: NormOrder, first: bool, p: Option<f32>, with_f: bool) -> Case {
     let side = Side::Src;
-    let mut b = Build::new(&*name, seed_of(&name), at.0, at.1, 12);
+    let mut b = Build::new(name, at, 12);
     let (norm, dropout) = (norm(&mut b, d), drop(p));
     let x = b.input("x", side, d, F32);
     let f = with_f.then(|| b.input("f", side, d, Act));
@@ -131,15 +147,16 @@ fn add_norm(name: String, at: Lengths, d: usize, order: NormOrder, first: bool, 
     if let (Some(f), Some(df)) = (f, df) {
         b.by_slot(f, df);
     }
-    b.push(Op::AddNorm { x, f, dropout, norm, s, stat, y, y_stream });
-    b.push(Op::AddNormBack { order, first, s, stat, norm, dropout, g, dy, df });
+    let of = AddNorm { x, f, dropout, norm, s, stat, y, y_stream };
+    b.push(of);
+    b.push(AddNormBack { of, order, first, g, dy, df });
     b.finish()
 }
 
 /// `pad` columns stand before and after x and y in their slots.
 fn linear(name: String, at: Lengths, (cols, rows): (usize, usize), pad: usize, bias: bool, with_dx: bool) -> Case {
     let side = Side::Tgt;
-    let mut b = Build::new(&*name, seed_of(&name), at.0, at.1, 12);
+    let mut b = Build::new(name, at, 12);
     let w = b.param(rows, cols, 1.0 / (cols as f32).sqrt());
     b.by_param("w", w, false);
     let bias = bias.then(|| b.param(1, rows, 0.5));
@@ -156,28 +173,30 @@ fn linear(name: String, at: Lengths, (cols, rows): (usize, usize), pad: usize, b
     if let Some(dx) = dx.filter(|_| pad == 0) {
         b.by_slot(x, dx);
     }
-    b.push(Op::Linear { x: view(x), w, b: bias, y: view(y) });
-    b.push(Op::LinearBack { x: view(x), w, b: bias, dy: view(dy), dx: dx.map(view) });
+    let of = Linear { x: view(x), w, b: bias, y: view(y) };
+    b.push(of);
+    b.push(LinearBack { of, dy: view(dy), dx: dx.map(view) });
     b.finish()
 }
 
 fn activate(name: String, at: Lengths, cols: usize, kind: Activation) -> Case {
     let side = Side::Src;
-    let mut b = Build::new(&*name, seed_of(&name), at.0, at.1, 12);
+    let mut b = Build::new(name, at, 12);
     let x = b.input("x", side, cols, Act);
     let y = b.out("y", side, cols, Act);
     let d = b.inout("d", side, cols, Act);
     b.pair(y, d);
     b.by_slot(x, d);
-    b.push(Op::Activate { kind, x, y });
-    b.push(Op::ActivateBack { kind, x, d });
+    let of = Activate { kind, x, y };
+    b.push(of);
+    b.push(ActivateBack { of, d });
     b.finish()
 }
 
 /// The whole block: devices may fuse the activation with its neighbours.
 fn feed_forward(name: String, at: Lengths, d: usize, kind: Activation) -> Case {
     let side = Side::Src;
-    let mut b = Build::new(&*name, seed_of(&name), at.0, at.1, 12);
+    let mut b = Build::new(name, at, 12);
     let amplitude = |n: usize| 1.0 / (n as f32).sqrt();
     let (w1, b1) = (b.param(2 * d, d, amplitude(d)), b.param(1, 2 * d, 0.5));
     let (w2, b2) = (b.param(d, 2 * d, amplitude(2 * d)), b.param(1, d, 0.5));
@@ -193,66 +212,52 @@ fn feed_forward(name: String, at: Lengths, d: usize, kind: Activation) -> Case {
     let dx = b.out("dx", side, d, Act);
     b.pair(f, df);
     b.by_slot(x, dx);
-    let (x, y, w) = (View::from(x), View::from(h), w1);
-    b.push(Op::Linear { x, w, b: Some(b1), y });
-    b.push(Op::Activate { kind, x: h, y: a });
-    b.push(Op::Linear { x: a.into(), w: w2, b: Some(b2), y: f.into() });
-    let back = Some(View::from(dh));
-    b.push(Op::LinearBack { x: a.into(), w: w2, b: Some(b2), dy: df.into(), dx: back });
-    b.push(Op::ActivateBack { kind, x: h, d: dh });
-    let back = Some(View::from(dx));
-    b.push(Op::LinearBack { x, w, b: Some(b1), dy: dh.into(), dx: back });
+    let first = Linear { x: x.into(), w: w1, b: Some(b1), y: h.into() };
+    let middle = Activate { kind, x: h, y: a };
+    let last = Linear { x: a.into(), w: w2, b: Some(b2), y: f.into() };
+    b.push(first);
+    b.push(middle);
+    b.push(last);
+    b.push(LinearBack { of: last, dy: df.into(), dx: Some(dh.into()) });
+    b.push(ActivateBack { of: middle, d: dh });
+    b.push(LinearBack { of: first, dy: dh.into(), dx: Some(dx.into()) });
     b.finish()
 }
 
-fn attention(
-    name: String,
-    at: Lengths,
-    heads: usize,
-    head_dim: usize,
-    queries: Side,
-    keys: Side,
-    causal: bool,
-) -> Case {
-    let mut b = Build::new(&*name, seed_of(&name), at.0, at.1, 12);
-    let d = heads * head_dim;
+/// The kinds of attention: name, whose queries, whose keys, whether under a causal mask.
+type Kind = (&'static str, Side, Side, bool);
+
+const KINDS: [Kind; 3] = [
+    ("self", Side::Src, Side::Src, false),
+    ("causal", Side::Tgt, Side::Tgt, true),
+    ("cross", Side::Tgt, Side::Src, false),
+];
+
+fn attention(name: String, at: Lengths, heads: Heads, (_, queries, keys, causal): Kind) -> Case {
+    let mut b = Build::new(name, at, 12);
+    let d = heads.width();
     // q alone, k and v side by side with one slot between them and the edge: views with different strides.
     let q = b.input("q", queries, d, Act);
     let kv = b.input("kv", keys, 3 * d, Act);
     let out = b.out("out", queries, d, Act);
-    let lse = b.out("lse", queries, heads, F32);
+    let lse = b.out("lse", queries, heads.count, F32);
     let dout = b.input("dout", queries, d, Act);
     let dq = b.out("dq", queries, d, Act);
     let dkv = b.out("dkv", keys, 3 * d, Act);
-    let unused = vec![0.0; b.tokens_of(keys) * 3 * d];
+    let unused = vec![0.0; b.case.batch.side(keys).tokens() * 3 * d];
     b.case.inputs.push((dkv, unused));
     let view = |slot, col| View { slot, col };
-    let (k, v, dk, dv) = (view(kv, d), view(kv, 2 * d), view(dkv, d), view(dkv, 2 * d));
     b.pair(out, dout);
     b.by_slot(q, dq);
     b.by_slot(kv, dkv);
-    b.push(Op::Attention { q: q.into(), k, v, queries, keys, causal, heads, head_dim, out, lse });
-    b.push(Op::AttentionBack {
-        q: q.into(),
-        k,
-        v,
-        queries,
-        keys,
-        causal,
-        heads,
-        head_dim,
-        out,
-        lse,
-        dout,
-        dq: dq.into(),
-        dk,
-        dv,
-    });
+    let of = Attention { q: q.into(), k: view(kv, d), v: view(kv, 2 * d), queries, keys, causal, heads, out, lse };
+    b.push(of);
+    b.push(AttentionBack { of, dout, dq: dq.into(), dk: view(dkv, d), dv: view(dkv, 2 * d) });
     b.finish()
 }
 
 fn cross_entropy(name: String, at: Lengths, vocab: usize, backward: bool) -> Case {
-    let mut b = Build::new(&*name, seed_of(&name), at.0, at.1, vocab);
+    let mut b = Build::new(name, at, vocab);
     let logits = b.inout("logits", Side::Tgt, vocab, Act);
     // The second sequence is right everywhere; its first token by a tie that the first index wins, and the first token of
     // the first sequence loses such a tie.
@@ -272,15 +277,15 @@ fn cross_entropy(name: String, at: Lengths, vocab: usize, backward: bool) -> Cas
         b.case.functional = Functional::Loss;
         b.by_slot(logits, logits);
     }
-    b.push(Op::CrossEntropy { logits, backward });
+    b.push(CrossEntropy { logits, backward });
     b.finish()
 }
 
 fn adam(name: String, weight_decay: f32, clip: f32, step: u64) -> Case {
-    let mut b = Build::new(&*name, seed_of(&name), &[1], &[1], 12);
+    let mut b = Build::new(name, (&[1], &[1]), 12);
     b.param(200, 33, 1.0);
     b.case.scalars.step = step;
-    b.case.outputs.extend([Output::State, Output::Result]);
-    b.push(Op::Adam { beta1: 0.9, beta2: 0.98, eps: 1e-8, weight_decay, clip });
+    b.case.outputs.extend([Output::Trained, Output::Result]);
+    b.push(Adam { beta1: 0.9, beta2: 0.98, eps: 1e-8, weight_decay, clip });
     b.finish()
 }

@@ -15,6 +15,7 @@ pub use tables::{DataTable, Precision, Schedule, Select, TrainTable};
 use std::borrow::Cow;
 
 use polystep_core::{Setting, Space, SpaceError, SpaceTable, Style, Task, Writing, arithmetic};
+use polystep_engine::Adam;
 use polystep_record::{NoTestSet, TestSet};
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
@@ -22,7 +23,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::curriculum::Graph;
 use crate::error::one_line;
-use crate::model::{ModelConfig, Optimiser};
+use crate::model::ModelConfig;
 
 /// Names in the longest key there is, and more: `space.max.products`.
 const MOST_NAMES: usize = 8;
@@ -99,9 +100,9 @@ impl RunConfig {
     }
 
     /// Adam's constants.
-    pub fn optimiser(&self) -> Optimiser {
+    pub fn optimiser(&self) -> Adam {
         let t = &self.train;
-        Optimiser {
+        Adam {
             beta1: t.beta1 as f32,
             beta2: t.beta2 as f32,
             eps: t.eps as f32,
@@ -172,7 +173,7 @@ impl RunConfig {
         self.model.check().map_err(ConfigError::new)?;
         let t = &self.train;
         // As the engine will have them: in fp32 a small number may be 0 and a large one infinite.
-        let (lr, Optimiser { beta1, beta2, eps, weight_decay, clip }) = (t.lr as f32, self.optimiser());
+        let (lr, Adam { beta1, beta2, eps, weight_decay, clip }) = (t.lr as f32, self.optimiser());
         let positive = |x: f32| x > 0.0 && x.is_finite();
         let not_negative = |x: f32| x >= 0.0 && x.is_finite();
         let betas = (0.0..1.0).contains(&beta1) && (0.0..1.0).contains(&beta2);

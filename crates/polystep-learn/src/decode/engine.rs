@@ -77,10 +77,10 @@ impl Stepper for EngineStepper<'_> {
             batch.tgt.ids.push(i32::from(hypothesis.token));
             batch.tgt.pos.push(position as i32);
             batch.tgt.cu.push(batch.tgt.ids.len() as i32);
-            batch.lanes.parents.push(hypothesis.parent as i32);
-            batch.lanes.sources.push(hypothesis.source as i32);
+            batch.hypotheses.parents.push(hypothesis.parent as i32);
+            batch.hypotheses.sources.push(hypothesis.source as i32);
         }
-        batch.lanes.position = position;
+        batch.hypotheses.position = position;
         self.run(STEP)?;
         self.executor.results()?;
         self.executor.top(&mut out.tokens, &mut out.logprobs)?;

@@ -7,22 +7,11 @@
 
 use super::layout::{LinearParams, StackParams, SubParams};
 use super::{ModelConfig, ParamLayout};
-use polystep_engine::{Dim, Dropout, Dtype, NormOrder, Op, Program, Side, Slot, View};
-
-/// Adam's constants. The learning rate is not here: it changes from step to step.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Optimiser {
-    /// Decay of the first moment.
-    pub beta1: f32,
-    /// Decay of the second moment.
-    pub beta2: f32,
-    /// Added to the root of the second moment.
-    pub eps: f32,
-    /// Decoupled weight decay.
-    pub weight_decay: f32,
-    /// Largest global gradient norm; 0 for none.
-    pub clip: f32,
-}
+use polystep_engine::{Activate, ActivateBack, Adam, AddNorm, AddNormBack, Attention, AttentionBack, BestTokens};
+use polystep_engine::{
+    CachedAttention, CrossEntropy, Dim, Dropout, Dtype, Embed, EmbedBack, Heads, Linear, LinearBack,
+};
+use polystep_engine::{NormOrder, Program, Side, Slot, SourceAttention, View};
 
 /// A training program and the slots people look at.
 pub struct TrainingProgram {
@@ -32,35 +21,21 @@ pub struct TrainingProgram {
     pub logits: Slot,
 }
 
-/// What the backward pass needs of one sub-layer.
-struct SubRecord {
-    params: SubParams,
-    /// What the sub-layer read.
-    y: Slot,
-    saved: Saved,
-    /// The norm op that followed it.
-    add: AddRecord,
+/// The ops of one sub-layer, forward.
+enum SubLayer {
+    /// From `y` to queries (and, of a self-attention, keys and values), attention, and out.
+    Attention { project: Linear, attention: Attention, out: Linear, cross: Option<usize> },
+    /// Up, activation, down.
+    FeedForward { up: Linear, activate: Activate, down: Linear },
 }
 
-enum Saved {
-    SelfAttention { qkv: Slot, out: Slot, lse: Slot },
-    CrossAttention { q: Slot, out: Slot, lse: Slot },
-    FeedForward { h: Slot, a: Slot },
-}
-
-struct AddRecord {
-    s: Slot,
-    stat: Slot,
-    norm: polystep_engine::Norm,
-    dropout: Option<Dropout>,
-}
-
-struct StackRecord {
-    embed_stat: Slot,
-    embed_dropout: Option<Dropout>,
+/// The ops of one stack, forward.
+struct Stack {
+    embed: Embed,
     /// Pre-norm's opening norm.
-    opening: Option<AddRecord>,
-    subs: Vec<SubRecord>,
+    opening: Option<AddNorm>,
+    /// Each sub-layer and the norm behind it.
+    subs: Vec<(SubLayer, AddNorm)>,
     /// The stack's output.
     y: Slot,
 }
@@ -86,7 +61,7 @@ struct ScratchSet {
 enum Mode {
     /// All target tokens at once, under a causal mask.
     Whole,
-    /// One token per lane, with a cache of so many positions.
+    /// One token per hypothesis, with a cache of so many positions.
     Step { positions: usize },
 }
 
@@ -99,7 +74,7 @@ struct Builder<'a> {
 }
 
 /// The two programs of decoding: `encode` reads the sources and leaves the keys and values of all cross-attentions; `step`
-/// extends every lane by one token and finds the best next ones. They share slots.
+/// extends every hypothesis by one token and finds the best next ones. They share slots.
 pub struct DecodingPrograms {
     /// Runs once per group of sources.
     pub encode: Program,
@@ -107,40 +82,52 @@ pub struct DecodingPrograms {
     pub step: Program,
 }
 
-/// Programs for decoding with the `k` best tokens per lane and at most `positions` tokens of output.
+/// Programs for decoding with the `k` best tokens per hypothesis and at most `positions` tokens of output.
 pub fn decoding_programs(config: &ModelConfig, layout: &ParamLayout, positions: usize, k: usize) -> DecodingPrograms {
     let mut b = Builder::new(config, layout, false);
     let encoder = b.stack("encoder", Side::Src, &layout.encoder, None);
-    let kv = b.cross_kv(&encoder);
+    let kv = b.cross_kv(&encoder).y.slot;
     let encode = b.p.clone();
     b.p.ops.clear();
     b.mode = Mode::Step { positions };
     let decoder = b.stack("decoder", Side::Tgt, &layout.decoder, Some(kv));
     // In fp32: the margin between the two best answers is read off these.
     let logits = b.f32("logits".into(), Side::Tgt, config.vocabulary());
-    b.p.push(Op::Linear { x: decoder.y.into(), w: layout.token, b: None, y: logits.into() });
-    b.p.push(Op::TopTokens { logits, k });
+    b.p.push(Linear { x: decoder.y.into(), w: layout.token, b: None, y: logits.into() });
+    b.p.push(BestTokens { logits, k });
     DecodingPrograms { encode, step: b.p }
 }
 
 /// Forward and cross-entropy, no gradient: validation by teacher forcing.
 pub fn evaluation_program(config: &ModelConfig, layout: &ParamLayout) -> TrainingProgram {
     let mut b = Builder::new(config, layout, false);
-    let (_, _, logits, _) = b.forward();
-    b.p.push(Op::CrossEntropy { logits, backward: false });
+    let logits = b.forward().logits;
+    b.p.push(CrossEntropy { logits, backward: false });
     TrainingProgram { program: b.p, logits }
 }
 
 /// Forward, loss and backward; then the optimiser, unless only gradients are wanted.
-pub fn training_program(config: &ModelConfig, layout: &ParamLayout, optimiser: Option<Optimiser>) -> TrainingProgram {
+pub fn training_program(config: &ModelConfig, layout: &ParamLayout, optimiser: Option<Adam>) -> TrainingProgram {
     let mut b = Builder::new(config, layout, true);
-    let (encoder, decoder, logits, kv) = b.forward();
-    b.p.push(Op::CrossEntropy { logits, backward: true });
-    b.backward(&encoder, &decoder, logits, kv);
-    if let Some(Optimiser { beta1, beta2, eps, weight_decay, clip }) = optimiser {
-        b.p.push(Op::Adam { beta1, beta2, eps, weight_decay, clip });
+    let forward = b.forward();
+    let logits = forward.logits;
+    b.p.push(CrossEntropy { logits, backward: true });
+    b.backward(&forward);
+    if let Some(adam) = optimiser {
+        b.p.push(adam);
     }
     TrainingProgram { program: b.p, logits }
+}
+
+/// The whole forward pass.
+struct Forward {
+    encoder: Stack,
+    decoder: Stack,
+    /// Keys and values of every cross-attention.
+    cross_kv: Linear,
+    /// The last product.
+    output: Linear,
+    logits: Slot,
 }
 
 impl<'a> Builder<'a> {
@@ -166,49 +153,40 @@ impl<'a> Builder<'a> {
         })
     }
 
-    fn linear(&mut self, x: impl Into<View>, params: LinearParams, y: impl Into<View>) {
-        self.p.push(Op::Linear { x: x.into(), w: params.w, b: Some(params.b), y: y.into() });
+    fn linear(&mut self, x: impl Into<View>, params: LinearParams, y: impl Into<View>) -> Linear {
+        let op = Linear { x: x.into(), w: params.w, b: Some(params.b), y: y.into() };
+        self.p.push(op);
+        op
     }
 
-    fn scale(&self) -> f32 {
-        if self.config.scale_embedding { (self.config.d as f32).sqrt() } else { 1.0 }
-    }
-
-    fn forward(&mut self) -> (StackRecord, StackRecord, Slot, Slot) {
+    fn forward(&mut self) -> Forward {
         let layout = self.layout;
         let encoder = self.stack("encoder", Side::Src, &layout.encoder, None);
-        let kv = self.cross_kv(&encoder);
-        let decoder = self.stack("decoder", Side::Tgt, &layout.decoder, Some(kv));
+        let cross_kv = self.cross_kv(&encoder);
+        let decoder = self.stack("decoder", Side::Tgt, &layout.decoder, Some(cross_kv.y.slot));
         let logits = self.act("logits".into(), Side::Tgt, self.config.vocabulary());
-        self.p.push(Op::Linear { x: decoder.y.into(), w: layout.token, b: None, y: logits.into() });
-        (encoder, decoder, logits, kv)
+        let output = Linear { x: decoder.y.into(), w: layout.token, b: None, y: logits.into() };
+        self.p.push(output);
+        Forward { encoder, decoder, cross_kv, output, logits }
     }
 
     /// Keys and values of every cross-attention, by one product.
-    fn cross_kv(&mut self, encoder: &StackRecord) -> Slot {
+    fn cross_kv(&mut self, encoder: &Stack) -> Linear {
         let kv = self.act("cross.kv".into(), Side::Src, self.layout.cross_kv.w.rows);
-        self.linear(encoder.y, self.layout.cross_kv, kv);
-        kv
+        self.linear(encoder.y, self.layout.cross_kv, kv)
     }
 
-    fn stack(&mut self, name: &str, side: Side, params: &StackParams, kv: Option<Slot>) -> StackRecord {
+    fn stack(&mut self, name: &str, side: Side, params: &StackParams, kv: Option<Slot>) -> Stack {
         let d = self.config.d;
         let post = self.config.norm == NormOrder::Post;
-        let embed_stat = self.f32(format!("{name}.embed.stat"), side, 2);
-        let embed_dropout = self.dropout();
+        let stat = self.f32(format!("{name}.embed.stat"), side, 2);
+        let dropout = self.dropout();
         let mut x = self.f32(format!("{name}.embed"), side, d);
         let out_act = post.then(|| self.act(format!("{name}.embed.y"), side, d));
-        self.p.push(Op::Embed {
-            side,
-            token: self.layout.token,
-            position: params.position,
-            norm: params.embedding_norm,
-            scale: self.scale(),
-            dropout: embed_dropout,
-            stat: embed_stat,
-            out: x,
-            out_act,
-        });
+        let scale = if self.config.scale_embedding { (d as f32).sqrt() } else { 1.0 };
+        let (token, position, norm) = (self.layout.token, params.position, params.embedding_norm);
+        let embed = Embed { side, token, position, norm, scale, dropout, stat, out: x, out_act };
+        self.p.push(embed);
         let mut norms = params.norms.iter();
         let (opening, mut y) = match out_act {
             Some(y) => (None, y),
@@ -216,87 +194,65 @@ impl<'a> Builder<'a> {
                 let norm = *norms.next().expect("a stack has a norm");
                 let stat = self.f32(format!("{name}.open.stat"), side, 2);
                 let y = self.act(format!("{name}.open.y"), side, d);
-                self.p.push(Op::AddNorm { x, f: None, dropout: None, norm, s: x, stat, y, y_stream: None });
-                (Some(AddRecord { s: x, stat, norm, dropout: None }), y)
+                let opening = AddNorm { x, f: None, dropout: None, norm, s: x, stat, y, y_stream: None };
+                self.p.push(opening);
+                (Some(opening), y)
             }
         };
         let mut subs = Vec::new();
         for (i, (&sub, &norm)) in params.subs.iter().zip(norms).enumerate() {
             let at = format!("{name}.{i}");
-            let (f, saved) = self.sub_layer(&at, side, sub, y, kv);
+            let (f, sub) = self.sub_layer(&at, side, sub, y, kv);
             let dropout = self.dropout();
             let s = self.f32(format!("{at}.s"), side, d);
             let stat = self.f32(format!("{at}.stat"), side, 2);
-            let y_next = self.act(format!("{at}.y"), side, d);
+            y = self.act(format!("{at}.y"), side, d);
             let last = i + 1 == params.subs.len();
             let y_stream = (post && !last).then(|| self.f32(format!("{at}.y_stream"), side, d));
-            self.p.push(Op::AddNorm { x, f: Some(f), dropout, norm, s, stat, y: y_next, y_stream });
-            subs.push(SubRecord { params: sub, y, saved, add: AddRecord { s, stat, norm, dropout } });
+            let add = AddNorm { x, f: Some(f), dropout, norm, s, stat, y, y_stream };
+            self.p.push(add);
+            subs.push((sub, add));
             x = y_stream.unwrap_or(s);
-            y = y_next;
         }
-        StackRecord { embed_stat, embed_dropout, opening, subs, y }
+        Stack { embed, opening, subs, y }
     }
 
     /// One sub-layer from `y` to `f`, before dropout and residual.
-    fn sub_layer(&mut self, at: &str, side: Side, params: SubParams, y: Slot, kv: Option<Slot>) -> (Slot, Saved) {
-        let (d, heads, head_dim) = (self.config.d, self.config.heads, self.config.head_dim());
+    fn sub_layer(&mut self, at: &str, side: Side, params: SubParams, y: Slot, kv: Option<Slot>) -> (Slot, SubLayer) {
+        let d = self.config.d;
         let f = self.act(format!("{at}.f"), side, d);
-        let saved = match params {
-            SubParams::SelfAttention { qkv: w, out: w_out } => {
-                let qkv = self.act(format!("{at}.qkv"), side, 3 * d);
-                let out = self.act(format!("{at}.attention"), side, d);
-                let lse = self.f32(format!("{at}.lse"), side, heads);
-                self.linear(y, w, qkv);
-                if let (Side::Tgt, Mode::Step { positions }) = (side, self.mode) {
-                    let cache = self.p.slot(format!("{at}.cache"), Dim::Cache(positions), 2 * d, Dtype::Act);
-                    self.p.push(Op::CachedAttention { qkv, cache, heads, head_dim, out });
-                } else {
-                    let [q, k, v] = [0, d, 2 * d].map(|col| View { slot: qkv, col });
-                    let causal = side == Side::Tgt;
-                    self.p.push(Op::Attention {
-                        q,
-                        k,
-                        v,
-                        queries: side,
-                        keys: side,
-                        causal,
-                        heads,
-                        head_dim,
-                        out,
-                        lse,
-                    });
-                }
-                self.linear(out, w_out, f);
-                Saved::SelfAttention { qkv, out, lse }
-            }
-            SubParams::CrossAttention { layer, q: w_q, out: w_out } => {
-                let kv = kv.expect("only the decoder has cross-attention");
-                let q = self.act(format!("{at}.q"), side, d);
-                let out = self.act(format!("{at}.attention"), side, d);
-                let lse = self.f32(format!("{at}.lse"), side, heads);
-                self.linear(y, w_q, q);
-                let [k, v] = cross_views(kv, layer, d);
-                self.p.push(match self.mode {
-                    Mode::Step { .. } => Op::LaneAttention { q, k, v, heads, head_dim, out },
-                    Mode::Whole => {
-                        let (q, keys, causal) = (q.into(), Side::Src, false);
-                        Op::Attention { q, k, v, queries: side, keys, causal, heads, head_dim, out, lse }
-                    }
-                });
-                self.linear(out, w_out, f);
-                Saved::CrossAttention { q, out, lse }
-            }
+        let (name, width, w, w_out, cross) = match params {
+            SubParams::SelfAttention { qkv, out } => ("qkv", 3 * d, qkv, out, None),
+            SubParams::CrossAttention { layer, q, out } => ("q", d, q, out, Some(layer)),
             SubParams::FeedForward { fc1, fc2 } => {
                 let h = self.act(format!("{at}.h"), side, self.config.ffn);
                 let a = self.act(format!("{at}.a"), side, self.config.ffn);
-                self.linear(y, fc1, h);
-                self.p.push(Op::Activate { kind: self.config.activation, x: h, y: a });
-                self.linear(a, fc2, f);
-                Saved::FeedForward { h, a }
+                let up = self.linear(y, fc1, h);
+                let activate = Activate { kind: self.config.activation, x: h, y: a };
+                self.p.push(activate);
+                return (f, SubLayer::FeedForward { up, activate, down: self.linear(a, fc2, f) });
             }
         };
-        (f, saved)
+        let heads = Heads { count: self.config.heads, dim: self.config.head_dim() };
+        let own = self.act(format!("{at}.{name}"), side, width);
+        let out = self.act(format!("{at}.attention"), side, d);
+        let lse = self.f32(format!("{at}.lse"), side, heads.count);
+        let project = self.linear(y, w, own);
+        let ([k, v], keys) = match cross {
+            None => ([d, 2 * d].map(|col| View { slot: own, col }), side),
+            Some(layer) => (cross_views(kv.expect("only the decoder has cross-attention"), layer, d), Side::Src),
+        };
+        let causal = cross.is_none() && side == Side::Tgt;
+        let attention = Attention { q: own.into(), k, v, queries: side, keys, causal, heads, out, lse };
+        match (self.mode, side, cross) {
+            (Mode::Step { positions }, Side::Tgt, None) => {
+                let cache = self.p.slot(format!("{at}.cache"), Dim::Cache(positions), 2 * d, Dtype::Act);
+                self.p.push(CachedAttention { qkv: own, cache, heads, out });
+            }
+            (Mode::Step { .. }, _, Some(_)) => self.p.push(SourceAttention { q: own, k, v, heads, out }),
+            _ => self.p.push(attention),
+        }
+        (f, SubLayer::Attention { project, attention, out: self.linear(out, w_out, f), cross })
     }
 
     fn scratch(&mut self, name: &str, side: Side) -> Scratch {
@@ -313,131 +269,59 @@ impl<'a> Builder<'a> {
         Scratch { g, dy, sets }
     }
 
-    fn backward(&mut self, encoder: &StackRecord, decoder: &StackRecord, logits: Slot, kv: Slot) {
-        let layout = self.layout;
+    fn backward(&mut self, forward: &Forward) {
         let tgt = self.scratch("decoder", Side::Tgt);
         let src = self.scratch("encoder", Side::Src);
-        let dkv = self.act("cross.dkv".into(), Side::Src, layout.cross_kv.w.rows);
+        let dkv = self.act("cross.dkv".into(), Side::Src, self.layout.cross_kv.w.rows);
         // The first to write the token table's gradient; both embeddings add to it.
-        self.linear_back(decoder.y, layout.token, None, logits, Some(tgt.dy));
-        self.stack_back(Side::Tgt, &layout.decoder, decoder, &tgt, Some((kv, dkv)));
-        let LinearParams { w, b } = layout.cross_kv;
-        self.linear_back(encoder.y, w, Some(b), dkv, Some(src.dy));
-        self.stack_back(Side::Src, &layout.encoder, encoder, &src, None);
+        self.linear_back(forward.output, forward.logits, tgt.dy);
+        self.stack_back(&forward.decoder, &tgt, Some(dkv));
+        self.linear_back(forward.cross_kv, dkv, src.dy);
+        self.stack_back(&forward.encoder, &src, None);
     }
 
-    fn linear_back(
-        &mut self,
-        x: Slot,
-        w: polystep_engine::Param,
-        b: Option<polystep_engine::Param>,
-        dy: Slot,
-        dx: Option<Slot>,
-    ) {
-        self.p.push(Op::LinearBack { x: x.into(), w, b, dy: dy.into(), dx: dx.map(View::from) });
+    fn linear_back(&mut self, of: Linear, dy: Slot, dx: Slot) {
+        self.p.push(LinearBack { of, dy: dy.into(), dx: Some(dx.into()) });
     }
 
-    fn add_norm_back(&mut self, add: &AddRecord, first: bool, scratch: &Scratch, df: Option<Slot>) {
-        self.p.push(Op::AddNormBack {
-            order: self.config.norm,
-            first,
-            s: add.s,
-            stat: add.stat,
-            norm: add.norm,
-            dropout: add.dropout,
-            g: scratch.g,
-            dy: scratch.dy,
-            df,
-        });
+    fn add_norm_back(&mut self, of: AddNorm, first: bool, scratch: &Scratch, df: Option<Slot>) {
+        let (g, dy) = (scratch.g, scratch.dy);
+        self.p.push(AddNormBack { of, order: self.config.norm, first, g, dy, df });
     }
 
     /// Comes with the gradient of the stack's output in `scratch.dy`.
-    fn stack_back(
-        &mut self,
-        side: Side,
-        params: &StackParams,
-        record: &StackRecord,
-        scratch: &Scratch,
-        cross: Option<(Slot, Slot)>,
-    ) {
-        for (i, sub) in record.subs.iter().enumerate().rev() {
+    fn stack_back(&mut self, stack: &Stack, scratch: &Scratch, dkv: Option<Slot>) {
+        for (i, (sub, add)) in stack.subs.iter().enumerate().rev() {
             let set = &scratch.sets[i % 2];
-            self.add_norm_back(&sub.add, i + 1 == record.subs.len(), scratch, Some(set.df));
-            self.sub_layer_back(side, sub, scratch.dy, set, cross);
+            self.add_norm_back(*add, i + 1 == stack.subs.len(), scratch, Some(set.df));
+            self.sub_layer_back(sub, scratch.dy, set, dkv);
         }
         let mut dy = Some(scratch.dy);
-        if let Some(opening) = &record.opening {
+        if let Some(opening) = stack.opening {
             self.add_norm_back(opening, false, scratch, None);
             dy = None;
         }
-        self.p.push(Op::EmbedBack {
-            side,
-            token: self.layout.token,
-            position: params.position,
-            norm: params.embedding_norm,
-            scale: self.scale(),
-            dropout: record.embed_dropout,
-            stat: record.embed_stat,
-            g: scratch.g,
-            dy,
-        });
+        self.p.push(EmbedBack { of: stack.embed, g: scratch.g, dy });
     }
 
     /// From `set.df` to the gradient of what the sub-layer read, in `dy`.
-    fn sub_layer_back(&mut self, side: Side, sub: &SubRecord, dy: Slot, set: &ScratchSet, cross: Option<(Slot, Slot)>) {
-        let (d, heads, head_dim) = (self.config.d, self.config.heads, self.config.head_dim());
-        match (sub.params, &sub.saved) {
-            (SubParams::SelfAttention { qkv: w, out: w_out }, &Saved::SelfAttention { qkv, out, lse }) => {
-                self.linear_back(out, w_out.w, Some(w_out.b), set.df, Some(set.dout));
-                let [q, k, v] = [0, d, 2 * d].map(|col| View { slot: qkv, col });
-                let [dq, dk, dv] = [0, d, 2 * d].map(|col| View { slot: set.dqkv, col });
-                self.p.push(Op::AttentionBack {
-                    q,
-                    k,
-                    v,
-                    queries: side,
-                    keys: side,
-                    causal: side == Side::Tgt,
-                    heads,
-                    head_dim,
-                    out,
-                    lse,
-                    dout: set.dout,
-                    dq,
-                    dk,
-                    dv,
-                });
-                self.linear_back(sub.y, w.w, Some(w.b), set.dqkv, Some(dy));
+    fn sub_layer_back(&mut self, sub: &SubLayer, dy: Slot, set: &ScratchSet, dkv: Option<Slot>) {
+        let d = self.config.d;
+        match *sub {
+            SubLayer::Attention { project, attention, out, cross } => {
+                let (own, [dk, dv]) = match cross {
+                    None => (set.dqkv, [d, 2 * d].map(|col| View { slot: set.dqkv, col })),
+                    Some(layer) => (set.dq, cross_views(dkv.expect("only the decoder has cross-attention"), layer, d)),
+                };
+                self.linear_back(out, set.df, set.dout);
+                self.p.push(AttentionBack { of: attention, dout: set.dout, dq: own.into(), dk, dv });
+                self.linear_back(project, own, dy);
             }
-            (SubParams::CrossAttention { layer, q: w_q, out: w_out }, &Saved::CrossAttention { q, out, lse }) => {
-                let (kv, dkv) = cross.expect("only the decoder has cross-attention");
-                self.linear_back(out, w_out.w, Some(w_out.b), set.df, Some(set.dout));
-                let [k, v] = cross_views(kv, layer, d);
-                let [dk, dv] = cross_views(dkv, layer, d);
-                self.p.push(Op::AttentionBack {
-                    q: q.into(),
-                    k,
-                    v,
-                    queries: side,
-                    keys: Side::Src,
-                    causal: false,
-                    heads,
-                    head_dim,
-                    out,
-                    lse,
-                    dout: set.dout,
-                    dq: set.dq.into(),
-                    dk,
-                    dv,
-                });
-                self.linear_back(sub.y, w_q.w, Some(w_q.b), set.dq, Some(dy));
+            SubLayer::FeedForward { up, activate, down } => {
+                self.linear_back(down, set.df, set.dh);
+                self.p.push(ActivateBack { of: activate, d: set.dh });
+                self.linear_back(up, set.dh, dy);
             }
-            (SubParams::FeedForward { fc1, fc2 }, &Saved::FeedForward { h, a }) => {
-                self.linear_back(a, fc2.w, Some(fc2.b), set.df, Some(set.dh));
-                self.p.push(Op::ActivateBack { kind: self.config.activation, x: h, d: set.dh });
-                self.linear_back(sub.y, fc1.w, Some(fc1.b), set.dh, Some(dy));
-            }
-            _ => unreachable!("a sub-layer's record is made from its parameters"),
         }
     }
 }

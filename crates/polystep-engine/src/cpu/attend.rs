@@ -16,7 +16,7 @@ pub fn attend(q: &[f32], (k, v): (&[f32], &[f32]), rows: &[Place], dim: usize, s
     assert!(out.len() == d && d % dim == 0 && n > 0);
     assert!(rows.iter().all(|row| row.0 + d <= k.len() && row.1 + d <= v.len()), "a key or value leaves its slot");
     let pitch = n.next_multiple_of(LANES);
-    // Only grows: what an earlier lane left is overwritten.
+    // Only grows: what an earlier call left is overwritten.
     if scores.len() < d / dim * pitch {
         scores.resize(d / dim * pitch, 0.0);
     }
