@@ -7,6 +7,7 @@ use polystep_engine::{EngineError, Executor, Limits, Program};
 use polystep_learn::config::{Precision, RunConfig};
 
 use crate::failure::{Result, bad_input};
+use crate::memory;
 use crate::output::note;
 
 /// `--device`.
@@ -49,7 +50,10 @@ impl Device {
     ) -> std::result::Result<Box<dyn Executor>, EngineError> {
         match self.resolve() {
             Device::Cuda => Ok(Box::new(Cuda::new(programs, limits)?)),
-            _ => Ok(Box::new(Cpu::new(programs, limits, threads)?)),
+            _ => {
+                memory::check(&programs, limits)?;
+                Ok(Box::new(Cpu::new(programs, limits, threads)?))
+            }
         }
     }
 

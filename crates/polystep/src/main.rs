@@ -14,6 +14,7 @@ mod export;
 mod failure;
 mod generate;
 mod interrupt;
+mod memory;
 mod output;
 mod printable;
 mod progress;

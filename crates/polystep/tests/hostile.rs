@@ -48,6 +48,18 @@ fn numbers_that_no_machine_can_serve_are_refused() {
     assert!(refused("sweep deep.toml --list").contains("as in model.layers=6"));
 }
 
+/// A run that cannot fit is refused before it starts, and leaves nothing.
+#[test]
+fn a_batch_that_is_too_large_for_the_memory_is_a_sentence() {
+    let sandbox = Sandbox::new();
+    let program = env!("CARGO_BIN_EXE_polystep");
+    let script = format!("ulimit -v 3000000; exec {program} train --device cpu --out run --set train.batch=65536");
+    let mut command = std::process::Command::new("bash");
+    let said = failed(command.args(["-c", &script]).current_dir(sandbox.folder.path()).output().unwrap(), 1);
+    assert!(said.starts_with("error: out of memory on the device (") && said.contains("smaller train.batch"), "{said}");
+    assert_eq!(sandbox.entries("."), [""; 0]);
+}
+
 /// Nothing that a file or an argument holds may drive the terminal.
 #[test]
 fn control_characters_are_shown_not_sent() {
