@@ -12,6 +12,7 @@ use polystep_core::space::{KEYS, Retry, Space, SpaceError, Variables};
 use polystep_core::{Granularity, Notation, Purpose, Setting, Style, Task, TermOrder, Writing};
 
 use crate::failure::{Result, bad_input, bad_space};
+use crate::interrupt;
 use crate::run_config::read;
 
 /// Which polynomials.
@@ -174,6 +175,22 @@ impl ThreadArgs {
 /// Starts rayon's global pool; 0 threads stand for one per core. Left to itself rayon starts it at the first use, and panics where that fails.
 pub fn start_threads(count: usize) -> Result<()> {
     Ok(rayon::ThreadPoolBuilder::new().num_threads(count).build_global().context("cannot start threads")?)
+}
+
+/// How a command that saves its work can be stopped.
+#[derive(Args, Clone, Debug)]
+pub struct StopArgs {
+    /// Save and stop, as on Ctrl-C, when standard input comes to its end
+    #[arg(long, hide = true)]
+    until_stdin_closes: bool,
+}
+
+impl StopArgs {
+    /// Listens from now on.
+    pub fn listen(&self) -> Result<()> {
+        interrupt::listen()?;
+        if self.until_stdin_closes { interrupt::when_stdin_closes() } else { Ok(()) }
+    }
 }
 
 /// An enum of the core as a flag's value, under the name that it has in files.

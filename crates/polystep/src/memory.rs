@@ -3,8 +3,7 @@
 
 use std::fs::read_to_string;
 
-use polystep_engine::program::{Dim, Side};
-use polystep_engine::{EngineError, Limits, Program};
+use polystep_engine::{Dim, EngineError, Limits, Program, Side, SlotInfo};
 
 const MIB: usize = 1 << 20;
 
@@ -25,7 +24,9 @@ fn activations(programs: &[Program], limits: Limits) -> usize {
         Dim::Cache(_) => 0,
     };
     let most = programs.iter().map(|p| p.slots.len()).max().unwrap_or(0);
-    let of_slot = |i| programs.iter().filter_map(move |p| p.slots.get(i)).map(|slot| rows(slot.rows) * slot.cols).max();
+    let of_slot = |i: usize| {
+        programs.iter().filter_map(move |p| p.slots.get(i)).map(|slot: &SlotInfo| rows(slot.rows) * slot.cols).max()
+    };
     (0..most).filter_map(of_slot).sum::<usize>() * size_of::<f32>()
 }
 

@@ -17,7 +17,7 @@ use polystep_learn::sweep::{MedianRule, RankedTrial, Sweep, Trial, TrialFolder, 
 use polystep_learn::train::{RunSetup, SessionEnd, Trainer};
 use serde_json::{Map, Value, json};
 
-use crate::args::{ThreadArgs, at_least_one, deadline, positive_minutes};
+use crate::args::{StopArgs, ThreadArgs, at_least_one, deadline, positive_minutes};
 use crate::device::{Device, data_threads};
 use crate::failure::{Failure, Result, bad_config};
 use crate::output::{OutputStream, note};
@@ -56,9 +56,8 @@ pub struct Args {
     /// Where to compute
     #[arg(long, value_enum, default_value_t = Device::Auto)]
     device: Device,
-    /// Save and stop, as on Ctrl-C, when standard input comes to its end
-    #[arg(long, hide = true)]
-    until_stdin_closes: bool,
+    #[command(flatten)]
+    stop: StopArgs,
     /// Print the ranking, or the list, as JSON
     #[arg(long)]
     json: bool,
@@ -78,11 +77,8 @@ pub fn run(args: Args) -> Result<()> {
         return list(&sweep, args.json);
     }
     let deadline = deadline(args.minutes);
-    interrupt::listen()?;
+    args.stop.listen()?;
     args.threads.start()?;
-    if args.until_stdin_closes {
-        interrupt::when_stdin_closes()?;
-    }
     let device = args.device.resolve();
     let trials = sweep.trials();
     trials.iter().try_for_each(|trial| device.check_precision(&trial.config))?;

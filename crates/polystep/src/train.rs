@@ -10,7 +10,7 @@ use polystep_learn::config::RunConfig;
 use polystep_learn::train::{RunSetup, SessionEnd, Trainer, TrainingFolder};
 use polystep_record::{Proportion, RunFolder, TrainingReport};
 
-use crate::args::{ThreadArgs, positive_minutes};
+use crate::args::{StopArgs, ThreadArgs, positive_minutes};
 use crate::device::{Device, data_threads};
 use crate::failure::{Failure, Result, bad_config, bad_input};
 use crate::run_config::{assignments, description, parse, read};
@@ -81,9 +81,8 @@ pub struct Args {
     /// Any key of the TOML, as in model.layers=6; may be given several times
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// Save and stop, as on Ctrl-C, when standard input comes to its end
-    #[arg(long, hide = true)]
-    until_stdin_closes: bool,
+    #[command(flatten)]
+    stop: StopArgs,
     #[command(flatten)]
     threads: ThreadArgs,
 }
@@ -101,10 +100,7 @@ const RESUMABLE: [&str; 7] = [
 
 /// Trains.
 pub fn run(args: Args) -> Result<()> {
-    interrupt::listen()?;
-    if args.until_stdin_closes {
-        interrupt::when_stdin_closes()?;
-    }
+    args.stop.listen()?;
     args.threads.start()?;
     let overrides = args.overrides()?;
     let (folder, config) = if args.resume { args.resumed(&overrides)? } else { args.fresh(&overrides)? };

@@ -88,7 +88,7 @@ fn the_model_whose_space_the_expression_belongs_to_is_asked() {
     let damaged = polystep(folder, &["prove", "(x+1)*(2)+(3)*(x)"]);
     let said = String::from_utf8_lossy(&damaged.stderr).into_owned();
     assert_eq!(damaged.status.code(), Some(2));
-    assert!(said.contains("b-both/metrics.json cannot be read"), "{said}");
+    assert!(said.contains("b-both/metrics.json cannot be understood"), "{said}");
 }
 
 /// What the repository carries, on the paper's own kind of expression.

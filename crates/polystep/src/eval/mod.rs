@@ -20,12 +20,12 @@ use polystep_record::{
 use polystep_study::score::score;
 use polystep_study::{Evaluation, Inputs, Matrix, Metrics, evaluate};
 
-use crate::args::{ThreadArgs, WritingArgs, at_least_one};
+use crate::args::{StopArgs, ThreadArgs, WritingArgs, at_least_one};
 use crate::device::Device;
 use crate::failure::{Result, bad_input};
 use crate::output::{cannot_write, note};
+use crate::say;
 use crate::trained_model::TrainedModel;
-use crate::{interrupt, say};
 
 pub use show::{is_measured, print};
 
@@ -73,9 +73,8 @@ pub struct Args {
     /// Decode nothing: only print the matrix trained x tested, from what the runs' metrics.json hold
     #[arg(long, conflicts_with_all = ["predictions", "on", "beam", "no_beam", "proofs", "device"])]
     matrix: bool,
-    /// Stop, as on Ctrl-C, when standard input comes to its end
-    #[arg(long, hide = true)]
-    until_stdin_closes: bool,
+    #[command(flatten)]
+    stop: StopArgs,
     /// Print JSON instead of tables, in the form of metrics.json; of several runs a list of them and the matrix
     #[arg(long)]
     json: bool,
@@ -117,10 +116,7 @@ pub fn run(args: Args) -> Result<()> {
         proofs: args.proofs.map(NonZeroUsize::get),
         threads: args.threads.count(),
     };
-    interrupt::listen()?;
-    if args.until_stdin_closes {
-        interrupt::when_stdin_closes()?;
-    }
+    args.stop.listen()?;
     args.threads.start()?;
     let all = match &args.predictions {
         Some(file) => vec![score_file(file, &args.writing)?],
