@@ -17,7 +17,6 @@ use crate::jsonl::JsonLines;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TrainLine {
     /// The last step of the window.
-    #[serde(default)]
     pub step: u64,
     /// Examples seen so far.
     pub examples: u64,
@@ -44,7 +43,6 @@ pub struct TrainLine {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ValidLine {
     /// After this step.
-    #[serde(default)]
     pub step: u64,
     /// Examples seen so far.
     pub examples: u64,
@@ -73,7 +71,6 @@ pub struct ValidLine {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CurriculumLine {
     /// After this step.
-    #[serde(default)]
     pub step: u64,
     /// Examples seen so far.
     pub examples: u64,

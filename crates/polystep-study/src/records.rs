@@ -319,7 +319,7 @@ mod tests {
             RunRecord::read(&path).unwrap().unwrap()
         };
         let valid = |at: u32, right: f64| {
-            format!("{{\"kind\":\"valid\",\"examples\":{at},\"full_proof\":{right},\"stepwise\":1.0}}\n")
+            format!("{{\"kind\":\"valid\",\"step\":{at},\"examples\":{at},\"full_proof\":{right},\"stepwise\":1.0}}\n")
         };
         let log = valid(100, 0.25) + &valid(204, 0.5) + &valid(512, 0.75);
         fs::write(path.join("metrics.jsonl"), &log).unwrap();

@@ -155,7 +155,8 @@ fn a_curriculum_shows_how_it_went() {
     fs::write(run.join("config.toml"), config).unwrap();
     let task = |task: &str, accuracy: f64, examples: u64| serde_json::json!({"task": task, "after": [], "accuracy": accuracy, "mastering": accuracy, "examples": examples});
     let look = |examples: u64, tasks: [serde_json::Value; 2]| {
-        serde_json::json!({"kind": "curriculum", "examples": examples, "tasks": tasks}).to_string() + "\n"
+        serde_json::json!({"kind": "curriculum", "step": examples, "examples": examples, "tasks": tasks}).to_string()
+            + "\n"
     };
     let looks = look(1000, [task("add", 0.5, 900), task("mixed", 0.1, 100)])
         + &look(2000, [task("add", 1.0, 1000), task("mixed", 0.75, 1000)]);

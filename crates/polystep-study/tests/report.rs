@@ -328,8 +328,11 @@ fn names_are_never_markup_in_the_tables() {
     let run = folder.path().join("<script>alert(1)|[x](y)");
     Fake { proofs: 20, ..Fake::default() }.write(&run);
     let task = r#"{"task":"<img src=x>","after":[],"accuracy":1.0,"mastering":1.0,"examples":10}"#;
-    fs::write(run.join("metrics.jsonl"), format!("{{\"kind\":\"curriculum\",\"examples\":10,\"tasks\":[{task}]}}\n"))
-        .unwrap();
+    fs::write(
+        run.join("metrics.jsonl"),
+        format!("{{\"kind\":\"curriculum\",\"step\":1,\"examples\":10,\"tasks\":[{task}]}}\n"),
+    )
+    .unwrap();
     let files = report::write(&[StoredRun::open(&run).unwrap()], &folder.path().join("report.html")).unwrap();
     let markdown = fs::read_to_string(&files[1]).unwrap();
     assert!(!markdown.contains("<script") && !markdown.contains("<img"), "{markdown}");
