@@ -16,18 +16,15 @@ pub struct UnknownName {
     pub known: String,
 }
 
-impl UnknownName {
-    /// `plain, calculator or annotated` are the names of a `what`; `found` is none of them.
-    pub fn new(what: &'static str, found: &str, names: &[&str]) -> UnknownName {
-        let known = match names {
-            [rest @ .., last] if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
-            names => names.concat(),
-        };
-        UnknownName { what, found: found.to_owned(), known }
+/// Names as a list for people: `plain, calculator or annotated`.
+pub fn listed(names: &[&str]) -> String {
+    match names {
+        [rest @ .., last] if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        names => names.concat(),
     }
 }
 
-/// Declares an enum of plain variants and gives it `ALL`, `name`, `Display` and `FromStr`.
+/// Declares an enum of plain variants and gives it `ALL`, `name`, `listed`, `Display` and `FromStr`.
 ///
 /// ```
 /// polystep_core::named! {
@@ -63,6 +60,11 @@ macro_rules! named {
                     $($type::$variant => $name),+
                 }
             }
+
+            /// All names as a list for people.
+            pub fn listed() -> String {
+                $crate::named::listed(&$type::ALL.map($type::name))
+            }
         }
 
         impl ::std::fmt::Display for $type {
@@ -76,7 +78,8 @@ macro_rules! named {
 
             fn from_str(text: &str) -> Result<$type, $crate::UnknownName> {
                 let found = $type::ALL.into_iter().find(|one| one.name() == text);
-                found.ok_or_else(|| $crate::UnknownName::new($what, text, &$type::ALL.map($type::name)))
+                let (what, known) = ($what, $type::listed());
+                found.ok_or_else(|| $crate::UnknownName { what, found: text.to_owned(), known })
             }
         }
     };

@@ -66,14 +66,12 @@ pub fn spaces(args: &SpaceArgs) -> Result<Vec<Space>> {
 /// How proofs are cut into steps and written down.
 #[derive(Args, Clone, Debug)]
 pub struct WritingArgs {
-    /// What a step looks like: plain, calculator, annotated, endpoint or arithmetic
-    #[arg(long, default_value = "plain")]
+    #[arg(long, default_value = "plain", help = format!("What a step looks like: {}", Setting::listed()))]
     pub setting: Setting,
     /// How large a step is: coarse, fine, fine_counted, or switches of fine such as fac=term,sum=all
     #[arg(long, default_value = "coarse")]
     pub granularity: Granularity,
-    /// How states are written: infix or prefix
-    #[arg(long, default_value = "infix")]
+    #[arg(long, default_value = "infix", help = format!("How states are written: {}", Notation::listed()))]
     pub notation: Notation,
     /// The order of terms
     #[arg(long, default_value = "paper")]

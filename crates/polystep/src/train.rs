@@ -51,14 +51,12 @@ pub struct Args {
     /// How many variables
     #[arg(long)]
     vars: Option<usize>,
-    /// plain, calculator, annotated, endpoint or arithmetic
-    #[arg(long)]
+    #[arg(long, help = Setting::listed())]
     setting: Option<Setting>,
     /// coarse, fine, fine_counted, or switches such as fac=term,mul=pair,sum=all
     #[arg(long)]
     granularity: Option<Granularity>,
-    /// infix or prefix
-    #[arg(long)]
+    #[arg(long, help = Notation::listed())]
     notation: Option<Notation>,
     /// Learn by a curriculum of the paper: C, C2 or C4; a [curriculum] table describes others
     #[arg(long, value_name = "NAME")]

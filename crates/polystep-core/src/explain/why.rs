@@ -4,6 +4,7 @@ use std::fmt;
 
 use thiserror::Error;
 
+use crate::named::listed;
 use crate::notation::NotationError;
 use crate::poly::ArithmeticError;
 use crate::proof::{Operand, Step, StepKind};
@@ -170,11 +171,8 @@ pub(super) fn numbered(products: &[usize]) -> String {
 
 /// "MARK $, FAC $ or END $"
 fn tags() -> String {
-    let tags: Vec<String> = token::TAGS.iter().map(|&tag| format!("{} $", token::name(tag))).collect();
-    match tags.split_last() {
-        Some((last, rest)) => format!("{} or {last}", rest.join(", ")),
-        None => String::new(),
-    }
+    let tags = token::TAGS.map(|tag| format!("{} $", token::name(tag)));
+    listed(&tags.each_ref().map(String::as_str))
 }
 
 /// A step as people name it: "the facstep of product 2".

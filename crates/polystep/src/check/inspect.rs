@@ -109,3 +109,44 @@ fn writing_of(
         None => writing.fitted(input, target),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use polystep_core::{Notation, Purpose, Sampler, Space, Task};
+
+    use super::*;
+
+    /// A new switch, setting or kind of step whose files `check` does not know would be called wrong.
+    #[test]
+    fn every_generated_file_is_right() {
+        for setting in Setting::ALL {
+            for notation in Notation::ALL {
+                for granularity in Granularity::known() {
+                    let writing = Writing { setting, granularity, notation, ..Writing::default() };
+                    if writing.validate().is_ok() {
+                        generated(writing);
+                    }
+                }
+            }
+        }
+    }
+
+    fn generated(writing: Writing) {
+        let task = Task { writing, ..Task::new(Space::named("medium_terms").unwrap(), 2) };
+        let mut sampler = Sampler::new(&task, 1, Purpose::Train).unwrap();
+        for index in 0..6 {
+            let record = ProofRecord::of(&mut sampler, index);
+            right(&proof(&record), &writing);
+            for (i, written) in record.steps.iter().enumerate() {
+                let StepRecord { kind, input, target, next } = written.clone();
+                let example = StepExample { proof: record.id.clone(), step: i, kind, input, target, next };
+                right(&step(&example, None, None), &writing);
+            }
+        }
+    }
+
+    fn right(findings: &Findings, writing: &Writing) {
+        let wrong = findings.steps.iter().find(|f| f.verdict != Verdict::Exact);
+        assert!(findings.broken.is_none() && wrong.is_none(), "{writing:?}: {findings:?}");
+    }
+}

@@ -4,7 +4,7 @@
 use arrow_schema::{DataType, FieldRef, Fields};
 use polystep_core::arithmetic::{self, Drill};
 use polystep_core::space::{KEYS, Retry, Variables};
-use polystep_core::{Setting, Task, TermOrder, Writing};
+use polystep_core::{Setting, StepKind, Task, TermOrder, Writing};
 
 use crate::generate::parquet::Written;
 
@@ -47,8 +47,10 @@ impl Card<'_> {
         let size = size_category(*rows);
         let features = features(&self.columns, "  ");
         let (unit, flag, columns) = match self.contents {
-            Contents::Proofs => ("proofs", "--proofs", PROOF_COLUMNS),
-            Contents::Steps => ("step examples", "--steps", STEP_COLUMNS),
+            Contents::Proofs => {
+                ("proofs", "--proofs", PROOF_COLUMNS.replace("KINDS", &StepKind::ALL.map(StepKind::name).join(", ")))
+            }
+            Contents::Steps => ("step examples", "--steps", STEP_COLUMNS.replace("KINDS", &StepKind::listed())),
         };
         let Story { name, tags, text } = self.story(*rows, unit);
         format!(
@@ -181,14 +183,14 @@ const PROOF_COLUMNS: &str = "\
 | `id`, `seed`, `index` | which proof of which stream |
 | `config`, `vars`, `setting`, `granularity`, `notation` | the task |
 | `start`, `end` | the first state and the normal form; an exercise and its result |
-| `steps` | `kind` (facstep, mulstep, sumstep, markstep, endpoint, add, mul), `input`, `target`, `next` (calculator: the brackets of `target` evaluated) |
+| `steps` | `kind` (KINDS), `input`, `target`, `next` (calculator: the brackets of `target` evaluated) |
 ";
 
 const STEP_COLUMNS: &str = "\
 | column | what it holds |
 |---|---|
 | `proof`, `step` | the id of the proof, and which step of it |
-| `kind` | facstep, mulstep, sumstep, markstep, endpoint, add or mul |
+| `kind` | KINDS |
 | `input`, `target` | what a model reads and is to write |
 | `next` | calculator: the brackets of `target` evaluated |
 ";
