@@ -10,7 +10,7 @@ use super::Trial;
 use crate::LearnError;
 use crate::train::TrainingFolder;
 use polystep_record::folder::read_text;
-use polystep_record::{LogLine, RecordError, RunFolder, ValidLine, write_whole};
+use polystep_record::{JsonLines, LogLine, RecordError, RunFolder, ValidLine, write_whole};
 
 /// What became of a trial that has begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -170,9 +170,35 @@ impl TrialFolder {
         Ok(last.map_or((0, 0.0), |(_, examples, seconds)| (examples, seconds)))
     }
 
-    /// The whole lines of its log: the last line of a trial that was killed may be cut.
+    /// The whole lines of its log. The last line of a trial that was killed may be cut. A damaged line before it is an error.
     fn log(&self) -> Result<Vec<LogLine>, LearnError> {
-        let text = read_text(&self.folder.log())?.unwrap_or_default();
-        Ok(text.lines().map_while(|line| serde_json::from_str(line).ok()).collect())
+        let path = self.folder.log();
+        let text = read_text(&path)?.unwrap_or_default();
+        let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
+        Ok(JsonLines::new(whole.as_bytes(), &path).collect::<Result<_, _>>()?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_may_be_cut_at_its_end_and_nowhere_else() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = TrialFolder { folder: RunFolder::new(parent.path()) };
+        let line = |step: u64| {
+            format!(
+                r#"{{"kind":"valid","step":{step},"examples":{},"full_proof":0.5,"stepwise":0.75,"loss":0.1,"best":true,"seconds":1.5}}"#,
+                8 * step
+            )
+        };
+        let write = |text: String| std::fs::write(folder.folder.log(), text).unwrap();
+        assert_eq!(folder.spent().unwrap(), (0, 0.0));
+        write(format!("{}\n{}\n{{\"kind\":\"val", line(10), line(20)));
+        assert_eq!(folder.spent().unwrap(), (160, 1.5));
+        write(format!("{}\n{{\"kind\":\"val\n{}\n", line(10), line(20)));
+        let error = folder.curve().unwrap_err().to_string();
+        assert!(error.contains("metrics.jsonl line 2: "), "{error}");
     }
 }

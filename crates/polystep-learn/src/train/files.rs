@@ -8,7 +8,7 @@ use super::{Checkpoint, Checkpoints, RunSetup, RunState, TrainingFolder};
 use crate::LearnError;
 use crate::config::Select;
 use crate::log::Logs;
-use crate::weights::{WeightType, load_weights, save_weights};
+use crate::weights::{LoadedWeights, WeightType, load_weights, save_weights};
 
 /// The files of a run that is being trained.
 pub(super) struct RunFiles<'a> {
@@ -36,7 +36,11 @@ impl<'a> RunFiles<'a> {
         if let Some(Checkpoint { state, .. }) = &newest {
             setup.check_resume(state, &checkpoints.path(state.step))?;
             if let (Some(found), Select::Best) = (&state.best, setup.config.train.select) {
-                let weights = load_weights(&checkpoints.best_path(found.step), &setup.layout)?.params;
+                let path = checkpoints.best_path(found.step);
+                let LoadedWeights { params: weights, verified } = load_weights(&path, &setup.layout)?;
+                if !verified {
+                    return Err(LearnError::Damaged { path, why: "it has no checksum".into(), help: String::new() });
+                }
                 best = Some(BestWeights { weights, on_disk: true });
             }
         }
