@@ -19,21 +19,19 @@ pub const MIXTURE: &str = "arithmetic";
 /// Every key of the probe: the mixture, then the four kinds.
 pub const KEYS: [&str; 5] = [MIXTURE, "add4", "add9", "mul4", "mul9"];
 
-named! {
-    "kind of exercise";
-    /// A kind of exercise, in the order of the mixture. Its name is its key as a configuration.
-    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-    pub enum Drill {
-        /// Sums of 4-digit numbers.
-        Add4 = "add4",
-        /// Products of 4-digit numbers.
-        Mul4 = "mul4",
-        /// Sums of 9-digit numbers.
-        Add9 = "add9",
-        /// Products of 9-digit numbers.
-        Mul9 = "mul9",
-    }
+/// A kind of exercise, in the order of the mixture. Its name is its key as a configuration.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Drill {
+    /// Sums of 4-digit numbers.
+    Add4,
+    /// Products of 4-digit numbers.
+    Mul4,
+    /// Sums of 9-digit numbers.
+    Add9,
+    /// Products of 9-digit numbers.
+    Mul9,
 }
+named!(Drill, "kind of exercise": Add4 "add4", Mul4 "mul4", Add9 "add9", Mul9 "mul9");
 
 impl Drill {
     fn draw(self, stream: &mut Stream) -> Exercise {

@@ -12,43 +12,37 @@ use serde::{Deserialize, Serialize};
 use crate::named;
 use crate::named::UnknownName;
 
-named! {
-    "fac";
-    /// What one facstep simplifies.
-    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-    pub enum Fac {
-        /// One factor.
-        Factor = "factor",
-        /// The next term of a factor, with its like terms.
-        Term = "term",
-        /// All factors of one product.
-        Product = "product",
-    }
+/// What one facstep simplifies.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Fac {
+    /// One factor.
+    Factor,
+    /// The next term of a factor, with its like terms.
+    Term,
+    /// All factors of one product.
+    Product,
 }
+named!(Fac, "fac": Factor "factor", Term "term", Product "product");
 
-named! {
-    "mul";
-    /// What one mulstep multiplies.
-    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-    pub enum Mul {
-        /// The two leftmost factors.
-        Pair = "pair",
-        /// All factors of one product.
-        Product = "product",
-    }
+/// What one mulstep multiplies.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Mul {
+    /// The two leftmost factors.
+    Pair,
+    /// All factors of one product.
+    Product,
 }
+named!(Mul, "mul": Pair "pair", Product "product");
 
-named! {
-    "sum";
-    /// What one sumstep adds.
-    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-    pub enum Sum {
-        /// The two leftmost products.
-        Pair = "pair",
-        /// All products.
-        All = "all",
-    }
+/// What one sumstep adds.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Sum {
+    /// The two leftmost products.
+    Pair,
+    /// All products.
+    All,
 }
+named!(Sum, "sum": Pair "pair", All "all");
 
 /// How large a step is.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]

@@ -12,22 +12,20 @@ use crate::proof::StepKind;
 use crate::token;
 use crate::writing::{Setting, Writing};
 
-named! {
-    "verdict";
-    /// How an output turned out, best first.
-    #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-    #[serde(rename_all = "snake_case")]
-    pub enum Verdict {
-        /// Exactly what was expected (calculator: after evaluation).
-        Exact = "exact",
-        /// The same polynomial, but not what was expected.
-        SameValue = "same value",
-        /// Another polynomial; or a markstep that marks something else.
-        WrongValue = "wrong value",
-        /// It cannot be read, or a bracket overflows.
-        Malformed = "malformed",
-    }
+/// How an output turned out, best first.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Exactly what was expected (calculator: after evaluation).
+    Exact,
+    /// The same polynomial, but not what was expected.
+    SameValue,
+    /// Another polynomial; or a markstep that marks something else.
+    WrongValue,
+    /// It cannot be read, or a bracket overflows.
+    Malformed,
 }
+named!(Verdict, "verdict": Exact "exact", SameValue "same value", WrongValue "wrong value", Malformed "malformed");
 
 impl Verdict {
     /// Whether it is right by the strict test.

@@ -95,19 +95,17 @@ impl fmt::Debug for Monomial {
     }
 }
 
-named! {
-    "order of terms";
-    /// In which order the terms of a polynomial are written.
-    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
-    #[serde(rename_all = "snake_case")]
-    pub enum TermOrder {
-        /// Degree descending, fewer variables first, then the higher exponent of x1, of x2, … first.
-        #[default]
-        Paper = "paper",
-        /// Graded lexicographic: degree descending, then the higher exponent of x1, of x2, … first.
-        Grlex = "grlex",
-    }
+/// In which order the terms of a polynomial are written.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TermOrder {
+    /// Degree descending, fewer variables first, then the higher exponent of x1, of x2, … first.
+    #[default]
+    Paper,
+    /// Graded lexicographic: degree descending, then the higher exponent of x1, of x2, … first.
+    Grlex,
 }
+named!(TermOrder, "order of terms": Paper "paper", Grlex "grlex");
 
 impl TermOrder {
     /// `Less` when `a` is written before `b`.

@@ -24,24 +24,24 @@ pub fn listed(names: &[&str]) -> String {
     }
 }
 
-/// Declares an enum of plain variants and gives it `ALL`, `name`, `listed`, `Display` and `FromStr`.
+/// Names the variants of an enum, in the order of their declaration, and gives it `ALL`, `name`, `listed`, `Display` and `FromStr`.
 ///
 /// ```
-/// polystep_core::named! {
-///     "colour";
-///     /// A colour.
-///     #[derive(Clone, Copy, PartialEq, Debug)]
-///     pub enum Colour {
-///         /// The first one.
-///         Red = "red",
-///         /// The other one.
-///         Blue = "blue",
-///     }
+/// /// A colour.
+/// #[derive(Clone, Copy, PartialEq, Debug)]
+/// pub enum Colour {
+///     /// The first one.
+///     Red,
+///     /// The other one.
+///     Blue,
 /// }
+/// polystep_core::named!(Colour, "colour": Red "red", Blue "blue");
+///
 /// assert_eq!(Colour::ALL.map(Colour::name), ["red", "blue"]);
 /// assert_eq!("blue".parse(), Ok(Colour::Blue));
 /// assert_eq!("green".parse::<Colour>().unwrap_err().to_string(), "unknown colour `green`: red or blue");
 /// ```
+/// The names can also stand inside the declaration, behind each variant: `named! { "colour"; pub enum Colour { Red = "red" } }`.
 #[macro_export]
 macro_rules! named {
     ($what:literal; $(#[$meta:meta])* $vis:vis enum $type:ident { $($(#[$doc:meta])* $variant:ident = $name:literal),+ $(,)? }) => {
@@ -50,6 +50,9 @@ macro_rules! named {
             $($(#[$doc])* $variant),+
         }
 
+        $crate::named!($type, $what: $($variant $name),+);
+    };
+    ($type:ident, $what:literal: $($variant:ident $name:literal),+ $(,)?) => {
         impl $type {
             /// All of them, in the order of their declaration.
             pub const ALL: [$type; [$($name),+].len()] = [$($type::$variant),+];

@@ -16,32 +16,34 @@ use crate::notation::{Layout, Notation, Open, Style, Summands, write_tokens};
 use crate::poly::{ArithmeticError, Poly};
 use crate::token;
 
-named! {
-    "kind of step";
-    /// What a step does; the paper's names.
-    ///
-    /// The order of the variants is the order of the steps in a proof (the derived `Ord`): a proof never goes back from one
-    /// kind to an earlier one. Tables list the kinds in this order, too.
-    #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-    #[serde(rename_all = "snake_case")]
-    #[repr(u8)]
-    pub enum StepKind {
-        /// Terms are collected within a factor.
-        Facstep = "facstep",
-        /// Factors are multiplied out.
-        Mulstep = "mulstep",
-        /// Products are added.
-        Sumstep = "sumstep",
-        /// The operand of the next step is marked (annotated proofs).
-        Markstep = "markstep",
-        /// Everything at once.
-        Endpoint = "endpoint",
-        /// The arithmetic probe's a+b.
-        Add = "add",
-        /// The arithmetic probe's a*b.
-        Mul = "mul",
-    }
+/// What a step does; the paper's names.
+///
+/// The order of the variants is the order of the steps in a proof (the derived `Ord`): a proof never goes back from one
+/// kind to an earlier one. Tables list the kinds in this order, too.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[repr(u8)]
+pub enum StepKind {
+    /// Terms are collected within a factor.
+    Facstep,
+    /// Factors are multiplied out.
+    Mulstep,
+    /// Products are added.
+    Sumstep,
+    /// The operand of the next step is marked (annotated proofs).
+    Markstep,
+    /// Everything at once.
+    Endpoint,
+    /// The arithmetic probe's a+b.
+    Add,
+    /// The arithmetic probe's a*b.
+    Mul,
 }
+named!(
+    StepKind, "kind of step":
+    Facstep "facstep", Mulstep "mulstep", Sumstep "sumstep", Markstep "markstep", Endpoint "endpoint", Add "add",
+    Mul "mul"
+);
 
 impl StepKind {
     /// The tag of an annotated operation step. Only the steps of a proof have one: an operation that [`next_step`] returns

@@ -12,32 +12,34 @@ use serde::{Deserialize, Serialize};
 
 use crate::named;
 
-named! {
-    "purpose";
-    /// What a stream is for. Streams of different purposes are independent. The name is part of a stream's key.
-    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-    #[serde(rename_all = "snake_case")]
-    pub enum Purpose {
-        /// Training polynomials.
-        Train = "train",
-        /// The validation sets.
-        Valid = "valid",
-        /// The test sets.
-        Test = "test",
-        /// The beam-search sets.
-        Beam = "beam",
-        /// A curriculum's sub-tasks.
-        Curriculum = "curriculum",
-        /// The arithmetic probe.
-        Arithmetic = "arithmetic",
-        /// The order of training examples.
-        Shuffle = "shuffle",
-        /// Dropout masks.
-        Dropout = "dropout",
-        /// Initial weights.
-        Init = "init",
-    }
+/// What a stream is for. Streams of different purposes are independent. The name is part of a stream's key.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    /// Training polynomials.
+    Train,
+    /// The validation sets.
+    Valid,
+    /// The test sets.
+    Test,
+    /// The beam-search sets.
+    Beam,
+    /// A curriculum's sub-tasks.
+    Curriculum,
+    /// The arithmetic probe.
+    Arithmetic,
+    /// The order of training examples.
+    Shuffle,
+    /// Dropout masks.
+    Dropout,
+    /// Initial weights.
+    Init,
 }
+named!(
+    Purpose, "purpose":
+    Train "train", Valid "valid", Test "test", Beam "beam", Curriculum "curriculum", Arithmetic "arithmetic",
+    Shuffle "shuffle", Dropout "dropout", Init "init"
+);
 
 /// All streams of one (seed, purpose, key).
 #[derive(Clone, Debug)]

@@ -16,25 +16,26 @@ use crate::poly::ArithmeticError;
 use crate::proof::{Operand, Proof, Step, StepKind};
 use crate::token;
 
-named! {
-    "setting";
-    /// What the steps of a proof look like.
-    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
-    #[serde(rename_all = "snake_case")]
-    pub enum Setting {
-        /// State to state.
-        #[default]
-        Plain = "plain",
-        /// Coefficients are left open in brackets, for a calculator.
-        Calculator = "calculator",
-        /// Each operation step is preceded by one that marks its operand. Infix only.
-        Annotated = "annotated",
-        /// Start to endpoint in one shot.
-        Endpoint = "endpoint",
-        /// Sums and products of 4- and 9-digit numbers; there is no polynomial.
-        Arithmetic = "arithmetic",
-    }
+/// What the steps of a proof look like.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Setting {
+    /// State to state.
+    #[default]
+    Plain,
+    /// Coefficients are left open in brackets, for a calculator.
+    Calculator,
+    /// Each operation step is preceded by one that marks its operand. Infix only.
+    Annotated,
+    /// Start to endpoint in one shot.
+    Endpoint,
+    /// Sums and products of 4- and 9-digit numbers; there is no polynomial.
+    Arithmetic,
 }
+named!(
+    Setting, "setting":
+    Plain "plain", Calculator "calculator", Annotated "annotated", Endpoint "endpoint", Arithmetic "arithmetic"
+);
 
 /// How a proof is written.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]

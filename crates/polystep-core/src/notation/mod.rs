@@ -24,19 +24,17 @@ use crate::named;
 use crate::poly::{ArithmeticError, Poly};
 use crate::token;
 
-named! {
-    "notation";
-    /// Which way a state is written as a sequence of tokens.
-    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
-    #[serde(rename_all = "snake_case")]
-    pub enum Notation {
-        /// `(2*x2^2)*(3*x2+4)`
-        #[default]
-        Infix = "infix",
-        /// `*F * INT+ 2 ^ x2 INT+ 2 + * INT+ 3 x2 INT+ 4`
-        Prefix = "prefix",
-    }
+/// Which way a state is written as a sequence of tokens.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Notation {
+    /// `(2*x2^2)*(3*x2+4)`
+    #[default]
+    Infix,
+    /// `*F * INT+ 2 ^ x2 INT+ 2 + * INT+ 3 x2 INT+ 4`
+    Prefix,
 }
+named!(Notation, "notation": Infix "infix", Prefix "prefix");
 
 /// The choices of writing that do not change the language.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]

@@ -20,35 +20,31 @@ use crate::writing::{Setting, WritingError};
 
 pub use table::{Max, SpaceTable};
 
-named! {
-    "retry";
-    /// What is drawn again when a cap fails.
-    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
-    #[serde(rename_all = "snake_case")]
-    pub enum Retry {
-        /// The factor that broke its product's cap.
-        Factor = "factor",
-        /// The product, with a new number of factors; mdeg stays.
-        #[default]
-        Product = "product",
-        /// Everything.
-        Polynomial = "polynomial",
-    }
+/// What is drawn again when a cap fails.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Retry {
+    /// The factor that broke its product's cap.
+    Factor,
+    /// The product, with a new number of factors; mdeg stays.
+    #[default]
+    Product,
+    /// Everything.
+    Polynomial,
 }
+named!(Retry, "retry": Factor "factor", Product "product", Polynomial "polynomial");
 
-named! {
-    "number of variables";
-    /// How many variables take part in a polynomial.
-    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
-    #[serde(rename_all = "snake_case")]
-    pub enum Variables {
-        /// All of them.
-        #[default]
-        All = "all",
-        /// Uniformly many, 1…vars.
-        Uniform = "uniform",
-    }
+/// How many variables take part in a polynomial.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Variables {
+    /// All of them.
+    #[default]
+    All,
+    /// Uniformly many, 1…vars.
+    Uniform,
 }
+named!(Variables, "number of variables": All "all", Uniform "uniform");
 
 /// From how many to how many.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -116,24 +112,22 @@ pub struct Space {
     pub variables: Variables,
 }
 
-named! {
-    "sub-task";
-    /// A curriculum's sub-task of a space, in the paper's order (§3, curriculum learning).
-    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-    #[serde(rename_all = "snake_case")]
-    pub enum Subtask {
-        /// One factor per product.
-        Add = "add",
-        /// One product of two factors.
-        Mul2 = "mul2",
-        /// One product of two or three factors.
-        Mul3 = "mul3",
-        /// The small coefficients.
-        Scoeff = "scoeff",
-        /// The target itself.
-        Mixed = "mixed",
-    }
+/// A curriculum's sub-task of a space, in the paper's order (§3, curriculum learning).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Subtask {
+    /// One factor per product.
+    Add,
+    /// One product of two factors.
+    Mul2,
+    /// One product of two or three factors.
+    Mul3,
+    /// The small coefficients.
+    Scoeff,
+    /// The target itself.
+    Mixed,
 }
+named!(Subtask, "sub-task": Add "add", Mul2 "mul2", Mul3 "mul3", Scoeff "scoeff", Mixed "mixed");
 
 /// A space that does not exist, cannot be read or cannot be sampled.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
