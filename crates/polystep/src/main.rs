@@ -1,4 +1,8 @@
 //! polystep: the command line. One thin file per subcommand; everything exact lives in `polystep-core`.
+#![allow(
+    rustdoc::broken_intra_doc_links,
+    reason = "doc comments of flags are help texts: [space] is a table of a TOML"
+)]
 
 mod args;
 mod bench;
