@@ -45,7 +45,7 @@ pub struct Args {
     /// Beams; 1 is greedy
     #[arg(long, value_delimiter = ',', default_values_t = [1, 5])]
     beams: Vec<usize>,
-    /// Source tokens, </s> included: exactly in a batch of one, about so many in larger ones
+    /// Source tokens, the end token included: exactly in a batch of one, about so many in larger ones
     #[arg(long, default_value_t = 44)]
     src: usize,
     /// Tokens of every output
