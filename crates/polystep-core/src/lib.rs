@@ -81,7 +81,7 @@
 //!   writes the examples.
 //! - [`sets`], [`guard`]: the fixed test sets, and what keeps training away from them.
 //! - [`judge`], [`explain`]: what is right, and why something is not. [`fit`]: whether a space holds an expression.
-//! - [`collision`]: how large a space is. [`named`]: enums with names.
+//! - [`collision`]: how large a space is. [`mod@named`]: enums with names.
 
 mod fast;
 

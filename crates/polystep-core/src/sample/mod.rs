@@ -2,7 +2,7 @@
 //!
 //! [`Polynomials`] draws polynomials by the paper's algorithms. [`Sampler`] draws what a task asks for and writes it down: as a
 //! structured [`Proof`], as [lines](Sampler::written), or as training examples. The examples take the
-//! [fast path](crate::fast), which never builds a proof.
+//! fast path (the private module `fast`), which never builds a proof.
 
 mod basis;
 mod polynomials;
