@@ -1,8 +1,10 @@
-//! Tensors on two devices, and the few fused operations that an encoder-decoder Transformer needs.
+#![doc = include_str!("../README.md")]
 //!
-//! A model is written once, as a [`Program`]: a list of [`Op`]s over [`Slot`]s (activations) and [`Param`]s (ranges of one
-//! flat parameter buffer). An [`Executor`] owns the memory and runs programs: [`cpu::Cpu`] interprets them in fp32,
-//! [`cuda::Cuda`] captures each into a CUDA graph in bf16. Backward passes are ops like any other; there is no tape.
+//! # How it is built
+//!
+//! [`program`] has slots, params and [`Op`]s; each op is a struct of its own, such as [`Linear`] or [`Attention`]. An
+//! [`Executor`] is made for some programs and [`Limits`], and runs them on a [`Batch`]. [`Inspect`] is for tests: it reads
+//! and writes single slots.
 //!
 //! Sequences are packed, not padded: a batch is one long row of tokens per side with cumulative lengths beside it.
 
