@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Compares two builds of polystep: the same data, losses, predictions, metrics and ledgers, byte for byte.
 
-    python3 reference/same_data.py OLD NEW [--repo .] [--quick]
+    python3 reference/same_data.py OLD NEW [--repo .] [--quick] [--proofs 200]
 
 OLD and NEW are two binaries. Everything is made twice, in two empty folders, and compared: generated data of every setting,
-granularity and notation; estimates; short trainings on the CPU (losses and weights); what the bundled models answer to 200 proofs; the
-ledgers and the printed tables made from the committed records. Times, dates and commits are left out of the comparison; nothing
+granularity and notation; estimates; short trainings on the CPU (losses and weights); what the bundled models answer; the
+ledgers made from the committed records. Times, dates and commits are left out of the comparison; nothing
 else is. Exits with 1 if anything differs, and names it.
 """
 
@@ -81,6 +81,8 @@ def digest(path):
         text = "\n".join(json.dumps(without_clock(json.loads(line))) for line in lines)
         return hashlib.sha256(text.encode()).hexdigest()
     data = path.read_bytes()
+    if path.suffix == ".toml":  # its first line names the build
+        data = b"\n".join(line for line in data.splitlines() if not line.startswith(b"# Resolved by"))
     if path.suffix == ".safetensors":  # the tensors; the header's metadata names the build
         size = int.from_bytes(data[:8], "little")
         header = json.loads(data[8 : 8 + size])
@@ -101,7 +103,7 @@ def stdout_digest(binary, arguments, cwd):
 
 
 def trained(binary, arguments, cwd):
-    """The losses and the weights of a short training, stopped once and resumed."""
+    """The losses and the weights of a short training."""
     out = cwd / "run"
     shutil.rmtree(out, ignore_errors=True)
     run(binary, ["train", *arguments, *SMALL, "--out", "run"], cwd)
@@ -109,13 +111,13 @@ def trained(binary, arguments, cwd):
     return {name: digest(out / name) for name in names}
 
 
-def evaluated(binary, model, cwd):
-    """Predictions and metrics of a bundled model on 200 proofs."""
+def evaluated(binary, model, proofs, cwd):
+    """Predictions and metrics of a bundled model on the first proofs of each of its test sets."""
     run_folder = cwd / "model"
     shutil.rmtree(run_folder, ignore_errors=True)
     shutil.copytree(model, run_folder)
     (run_folder / "metrics.json").unlink(missing_ok=True)
-    run(binary, ["eval", "model", "--proofs", "200", "--device", "cpu"], cwd)
+    run(binary, ["eval", "model", "--proofs", str(proofs), "--device", "cpu"], cwd)
     files = sorted((run_folder / "predictions").rglob("*.jsonl"))
     found = {str(f.relative_to(run_folder)): digest(f) for f in files if "verdicts" not in f.name}
     found["metrics.json"] = digest(run_folder / "metrics.json")
@@ -139,7 +141,8 @@ def main():
     parser.add_argument("old", type=pathlib.Path)
     parser.add_argument("new", type=pathlib.Path)
     parser.add_argument("--repo", type=pathlib.Path, default=pathlib.Path("."))
-    parser.add_argument("--quick", action="store_true", help="a tenth of the data, one model")
+    parser.add_argument("--quick", action="store_true", help="a tenth of the generated data")
+    parser.add_argument("--proofs", type=int, default=200, help="proofs that each bundled model is asked; 0: none")
     arguments = parser.parse_args()
     binaries = [arguments.old.resolve(), arguments.new.resolve()]
     repo = arguments.repo.resolve()
@@ -173,8 +176,8 @@ def main():
     section("trainings", start)
     start = count
     models = sorted(p for p in (repo / "models").iterdir() if p.is_dir())
-    for model in models[: 1 if arguments.quick else None]:
-        compare(f"eval {model.name}:", lambda b, f: evaluated(b, model, f))
+    for model in models if arguments.proofs else []:
+        compare(f"eval {model.name}:", lambda b, f: evaluated(b, model, arguments.proofs, f))
     section("bundled models", start)
     start = count
     compare("ledgers:", lambda b, f: ledgers(b, repo, f))
