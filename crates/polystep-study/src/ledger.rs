@@ -99,12 +99,15 @@ fn tested(column: Column, metrics: &Metrics) -> Cell {
 const HYPER: [(&str, &str, &str); 3] =
     [("emb", "model", "d"), ("dropout", "model", "dropout"), ("batch", "train", "batch")];
 
+/// What a filled row has in a column; nothing if it was not measured.
+type Field = Box<dyn Fn(&FilledRow<'_>) -> Option<String>>;
+
 /// A column of a ledger: its name, and its field in the line of a filled row.
 struct LedgerColumn {
     name: String,
     /// Whether it holds words. The other columns hold numbers or nothing.
     words: bool,
-    field: Box<dyn Fn(&FilledRow<'_>) -> Option<String>>,
+    field: Field,
 }
 
 fn words(name: &str, field: impl Fn(&FilledRow<'_>) -> Option<String> + 'static) -> LedgerColumn {

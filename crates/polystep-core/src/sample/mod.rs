@@ -50,7 +50,7 @@ pub struct Sampler {
 #[derive(Debug)]
 enum Source {
     Polynomials(Box<(Polynomials, StepWriter)>),
-    Exercises(Probe),
+    Exercises(Box<Probe>),
 }
 
 impl Sampler {
@@ -58,7 +58,7 @@ impl Sampler {
     pub fn new(task: &Task, seed: u64, purpose: Purpose) -> Result<Sampler, SpaceError> {
         task.validate()?;
         let source = if task.writing.setting == Setting::Arithmetic {
-            Source::Exercises(Probe::new(&task.space.key, seed, purpose))
+            Source::Exercises(Box::new(Probe::new(&task.space.key, seed, purpose)))
         } else {
             let polynomials = Polynomials::new(&task.space, task.vars, task.writing.style, seed, purpose)?;
             check_lengths(task, polynomials.basis.len())?;

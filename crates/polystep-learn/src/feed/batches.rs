@@ -23,11 +23,14 @@ struct Delivery {
     counts: Counts,
 }
 
+/// A batch, or why there is none.
+type Delivered = Result<Delivery, LearnError>;
+
 /// The batches of a source, with the threads that make them.
 pub struct BatchQueue {
     current: Delivery,
     /// Where batches come from, and where used ones go back to.
-    channels: Option<(Receiver<Result<Delivery, LearnError>>, Sender<Delivery>)>,
+    channels: Option<(Receiver<Delivered>, Sender<Delivery>)>,
     thread: Option<JoinHandle<()>>,
     stop: Arc<AtomicBool>,
 }
@@ -53,12 +56,7 @@ impl BatchQueue {
 }
 
 /// The cutting thread: cuts batches until nobody takes them any more, or until there is nothing to cut.
-fn cut(
-    mut cutter: Cutter,
-    mut blocks: BlockQueue,
-    full: &SyncSender<Result<Delivery, LearnError>>,
-    empties: &Receiver<Delivery>,
-) {
+fn cut(mut cutter: Cutter, mut blocks: BlockQueue, full: &SyncSender<Delivered>, empties: &Receiver<Delivery>) {
     loop {
         let mut delivery = empties.try_recv().unwrap_or_default();
         delivery.batch.clear();

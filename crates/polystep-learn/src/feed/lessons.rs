@@ -149,6 +149,9 @@ impl Feed for Lessons {
     }
 }
 
+/// The source and target tokens of an example.
+type SourceTarget<'a> = (&'a [u8], &'a [u8]);
+
 /// Reads one example of a task after the other.
 struct Reader {
     task: String,
@@ -162,7 +165,7 @@ impl Reader {
     }
 
     /// The example at the position; none if `give_up` became true before it was made.
-    fn example(&mut self, give_up: &dyn Fn() -> bool) -> Result<Option<(&[u8], &[u8])>, LearnError> {
+    fn example(&mut self, give_up: &dyn Fn() -> bool) -> Result<Option<SourceTarget<'_>>, LearnError> {
         let Some(block) = self.blocks.block(give_up)? else { return Ok(None) };
         block.check(format_args!("the task {}", self.task), self.position.offset)?;
         if self.position.offset == block.len() as u64 {
