@@ -21,7 +21,7 @@ pub struct SpaceArgs {
     /// A configuration of the paper, one of its sub-tasks (medium_coeff/mul2), or a TOML file with a [space] table
     #[arg(long, value_name = "KEY|FILE.toml", default_value = "medium_coeff")]
     pub config: String,
-    /// What is drawn again when a cap fails [default: product]
+    /// What to draw again when a cap is exceeded [default: product]
     #[arg(long)]
     pub retry: Option<Named<Retry>>,
     /// How many variables take part in a polynomial [default: all]
@@ -153,7 +153,7 @@ fn useful_threads(text: &str) -> std::result::Result<NonZeroUsize, String> {
 /// How many threads.
 #[derive(Args, Clone, Debug)]
 pub struct ThreadArgs {
-    /// How many threads work; the data is the same for any number [default: all cores]
+    /// Number of threads; the result does not depend on it [default: all cores]
     #[arg(long, value_name = "N", value_parser = useful_threads)]
     pub threads: Option<NonZeroUsize>,
 }
@@ -218,7 +218,7 @@ named! { Retry:
 
 named! { Variables:
     "all" Variables::All, "all of them";
-    "uniform" Variables::Uniform, "uniformly many, 1 to --vars";
+    "uniform" Variables::Uniform, "a random number of them, uniform in 1 to --vars";
 }
 
 named! { TermOrder:

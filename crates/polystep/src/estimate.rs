@@ -21,10 +21,10 @@ Examples:
   polystep estimate --config all --vars 1,2                  (the paper's table, 24 numbers)
   polystep estimate --config small_coeff --retry polynomial --json
 
-Two sets are drawn; if all members were equally likely, a space of X members would make them
-share |S1|*|S2|/X. The estimate is |S1|*|S2| / |S1 and S2| over distinct members: a lower bound,
-since members are not equally likely. It grows with the size of the draws, so compare with the
-paper only at its own size, 5 million.";
+Two sets S1 and S2 are drawn. If all members were equally likely, they would share |S1|*|S2|/X
+members of a space of size X. The estimate is |S1|*|S2| / |S1 and S2| over distinct members. It
+is a lower bound, since members are not equally likely. It grows with the size of the draws, so
+compare with the paper only at its own size, 5 million.";
 
 /// Flags of `polystep estimate`.
 #[derive(ClapArgs, Debug)]

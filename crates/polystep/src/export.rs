@@ -42,12 +42,12 @@ pub struct Args {
     /// The folder to write; it must be new or empty
     #[arg(long, value_name = "FOLDER")]
     out: PathBuf,
-    /// A run folder of half the size instead, as in models/: bf16 weights, config.toml, metrics.json and a card
+    /// Write a compact run folder instead, as in models/: bf16 weights, config.toml, metrics.json and a card
     #[arg(long)]
     compact: bool,
 }
 
-/// Exports. The folder appears when it is whole; one that holds anything already is refused.
+/// Exports. The folder appears only when it is complete. A folder that already holds something is refused.
 pub fn run(args: Args) -> Result<()> {
     interrupt::listen()?;
     let Args { run, out, compact } = args;

@@ -78,7 +78,7 @@ commands! {
     Generate generate;
     /// Simplify a polynomial step by step
     Prove prove;
-    /// Check proofs, step examples or predictions: counts by verdict, the first failures explained
+    /// Check proofs, step examples or predictions; count verdicts and explain the first failures
     Check check;
     /// Estimate how large a problem space is, with the paper's number beside ours
     Estimate estimate;
@@ -88,13 +88,13 @@ commands! {
     Sweep sweep;
     /// Decode the fixed test sets with a trained model and report every number of the paper
     Eval eval;
-    /// One page about one run or several: curves, the paper's table, errors, calibration, failures
+    /// Write a page about one or more runs: curves, the paper's table, errors, calibration, failures
     Report report;
-    /// Make the paper's tables anew, the paper's numbers beside ours
+    /// Reproduce the paper's tables, with the paper's numbers beside ours
     Reproduce reproduce;
     /// Write a trained model as a Hugging Face folder
     Export export;
-    /// See which devices and libraries there are, and whether they compute rightly
+    /// Show the devices and libraries that were found, and check that they compute correctly
     Doctor doctor;
     /// Measure how fast the library is here
     Bench bench;

@@ -23,8 +23,8 @@ pub struct Args {
     /// The folders of runs; several are compared
     #[arg(value_name = "RUN", required = true)]
     runs: Vec<PathBuf>,
-    /// The page to write; the tables stand beside it with the endings .md and .tex, and for several runs or test sets the
-    /// matrix trained x tested as .csv [default: RUN/report.html]
+    /// The page to write. The tables are written beside it as .md and .tex. With several runs or test sets the matrix is
+    /// written as .csv [default: RUN/report.html]
     #[arg(long, value_name = "FILE.html")]
     out: Option<PathBuf>,
 }

@@ -31,7 +31,7 @@ Examples:
   polystep sweep configs/tuning.toml --list
   polystep sweep configs/tuning.toml --runs 24 --minutes 60 --out runs/tuning
 
-The same command goes on where it stopped. The test set is not looked at; test the best with
+Give the same command again to continue. The test set is not used; test the best trial with
 polystep eval.";
 
 /// Flags of `polystep sweep`.
@@ -47,7 +47,7 @@ pub struct Args {
     /// Try N combinations, drawn at random, instead of what the file says
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     runs: Option<NonZeroUsize>,
-    /// Stop after so many minutes, with a checkpoint of the trial that is running
+    /// Stop after M minutes, with a checkpoint of the running trial
     #[arg(long, value_name = "M", value_parser = positive_minutes)]
     minutes: Option<f64>,
     /// Print the combinations that would be tried, and do nothing

@@ -41,11 +41,11 @@ pub struct Args {
     /// Where to compute
     #[arg(long, value_enum, default_value_t = Device::Auto)]
     device: Device,
-    /// Defaults for everything that is not given: paper or fast
+    /// The recipe, paper or fast: it supplies every setting that you do not give
     #[arg(long)]
     recipe: Option<String>,
-    /// A configuration of the paper, one of its sub-tasks, or a TOML file with a [space] table; in setting arithmetic one
-    /// of add4, add9, mul4, mul9, or all four [default: arithmetic]
+    /// A configuration of the paper, one of its sub-tasks, or a TOML file with a [space] table. In setting arithmetic: add4,
+    /// add9, mul4, mul9, or arithmetic for all four (the default there)
     #[arg(long, value_name = "KEY|FILE.toml")]
     config: Option<String>,
     /// How many variables

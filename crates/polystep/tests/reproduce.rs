@@ -221,7 +221,8 @@ fn a_run_that_another_command_is_at_is_left_to_it() {
     assert!(output.status.success(), "{output:?}");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(
-        said.contains(&format!("{RUN}: another command is at it")) && said.contains("1 run still to be made"),
+        said.contains(&format!("{RUN}: another process is training it; skipped"))
+            && said.contains("1 run still to be made"),
         "{said}"
     );
     assert!(!run.join("config.toml").exists() && !here.path("results").exists());

@@ -40,7 +40,7 @@ fn a_plain_run_gets_every_number_a_report_and_an_export() {
     let look = sandbox.run(&["eval", "run", "--on", "small_coeff:1", "--proofs", "1", "--no-beam", "--device", "cpu"]);
     let (shown, said) = (String::from_utf8_lossy(&look.stdout), String::from_utf8_lossy(&look.stderr));
     assert!(shown.contains("tested on small_coeff with 1 variable\n") && !shown.contains("medium_coeff"), "{shown}");
-    assert!(said.contains("keeps what it knows of small_coeff:1") && !said.contains("guarded"), "{said}");
+    assert!(said.contains("already has a larger evaluation of small_coeff:1") && !said.contains("guarded"), "{said}");
     assert_eq!(std::fs::read(sandbox.path("run/metrics.json")).unwrap(), kept);
     assert_eq!(lines(&greedy) as u64, home["greedy"]["stepwise"]["exact"]["of"].as_u64().unwrap());
 

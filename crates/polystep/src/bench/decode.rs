@@ -45,13 +45,16 @@ pub struct Args {
     /// Beams; 1 is greedy
     #[arg(long, value_delimiter = ',', default_values_t = [1, 5])]
     beams: Vec<usize>,
-    /// Source tokens, the end token included: exactly in a batch of one, about so many in larger ones
-    #[arg(long, default_value_t = 44)]
+    #[arg(
+        long,
+        default_value_t = 44,
+        help = "Source tokens, </s> included: exact for a batch of one, a mean for larger batches"
+    )]
     src: usize,
     /// Tokens of every output
     #[arg(long, default_value_t = 38)]
     tgt: usize,
-    /// Hypotheses that are extended at once
+    /// Number of hypotheses extended at once
     #[arg(long, default_value_t = 160)]
     lanes: usize,
     /// Rounds; the best counts

@@ -38,9 +38,9 @@ Examples:
   polystep eval runs/fast --no-beam --proofs 200 --device cpu
   polystep eval --predictions theirs.jsonl --notation prefix
 
-Writes RUN/predictions/ and adds to RUN/metrics.json; then: polystep report RUN. If you evaluate
-less of a set than last time (--proofs, --no-beam, a narrower --beam), the result is printed but
-not saved.";
+The answers go to RUN/predictions/, the numbers to RUN/metrics.json; polystep report RUN shows both.
+If you evaluate fewer proofs than last time, the result is printed but not saved. The same holds
+if you leave the beam search out or make it narrower.";
 
 /// Width of the paper's beam search.
 const BEAM_WIDTH: u8 = 5;
@@ -49,7 +49,7 @@ const BEAM_WIDTH: u8 = 5;
 #[derive(ClapArgs, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The folders of finished runs; of several, the matrix trained x tested is printed too
+    /// Folders of finished runs. With several, a matrix (trained x tested) is printed too
     #[arg(value_name = "RUN", required_unless_present = "predictions", conflicts_with = "WritingArgs")]
     runs: Vec<PathBuf>,
     /// Test sets, as config:vars [default: what the run was trained on]
@@ -70,17 +70,17 @@ pub struct Args {
     /// Only the first N proofs of the test set and the first 5 N steps of the beam set, for a quick look
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     proofs: Option<NonZeroUsize>,
-    /// Decode nothing: only print the matrix trained x tested, from what the runs' metrics.json hold
+    /// Decode nothing: only print the matrix (trained x tested), from the runs' metrics.json
     #[arg(long, conflicts_with_all = ["predictions", "on", "beam", "no_beam", "proofs", "device"])]
     matrix: bool,
     #[command(flatten)]
     stop: StopArgs,
-    /// Print JSON instead of tables, in the form of metrics.json; of several runs a list of them and the matrix
+    /// Print JSON instead of tables, in the form of metrics.json; with several runs, a list of them and the matrix
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     threads: ThreadArgs,
-    #[command(flatten, next_help_heading = "How the records of --predictions are written (a run knows itself)")]
+    #[command(flatten, next_help_heading = "How the records of --predictions are written (not needed for a run)")]
     writing: WritingArgs,
 }
 
@@ -237,7 +237,7 @@ fn keep(run: &Path, answers: &SetFolder, keys: &Keys, evaluation: &Evaluation, o
     match known.evaluations.iter_mut().find(|e| e.config == set.config && e.vars == set.vars) {
         Some(old) if options.looks_at_less_than(old) => {
             let run = run.display();
-            note(format_args!("note: {run} keeps what it knows of {set}, which is more; this look is not written"));
+            note(format_args!("note: {run} already has a larger evaluation of {set}. This result is not saved"));
             return Ok(());
         }
         Some(old) => *old = evaluation.clone(),

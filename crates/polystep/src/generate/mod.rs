@@ -39,7 +39,7 @@ Examples:
   polystep generate --setting arithmetic --config mul9        (or add4, add9, mul4; else all four)
   polystep generate --config my-space.toml | polystep check -
 
-A user's own space is a TOML file; what it leaves out is taken from `base`:
+You can describe your own space in a TOML file. `base` supplies what you leave out:
   [space]
   base = \"medium_coeff\"
   coeff = { polynomial = 500, product = 100, factor = 9 }
@@ -68,7 +68,7 @@ pub struct Args {
     /// jsonl, or parquet: a folder of shards with a dataset card, for Hugging Face `datasets`
     #[arg(long, default_value = "jsonl")]
     format: Format,
-    /// The file (jsonl) or folder (parquet) to write; it appears when it is whole [default: standard output]
+    /// The file (jsonl) or folder (parquet) to write; it appears only when it is complete [default: standard output]
     #[arg(long, value_name = "PATH", required_if_eq("format", "parquet"))]
     out: Option<PathBuf>,
     /// Rows per Parquet shard

@@ -49,7 +49,7 @@ pub fn run(name: &str, args: &[String], log: &Path, deadline: Option<Instant>, b
         let began = Instant::now();
         while is_locked(&file) {
             if began.elapsed() >= SAVING || interrupt::check().is_err() {
-                board.say(&format!("{name}: another command is at it"));
+                board.say(&format!("{name}: another process is training it; skipped"));
                 return Ok(Ended::Busy);
             }
             thread::sleep(LOOK);

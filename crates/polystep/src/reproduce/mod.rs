@@ -51,7 +51,7 @@ Examples:
 
 Weights and checkpoints go to runs/NAME, the record of a finished run to results/runs/NAME,
 the ledger of a table to results/TABLE.csv (recipe paper: results/paper/TABLE.csv).
-The same command again goes on where the last one stopped; docs/reproduce.md tells more.";
+Give the same command again to continue where it stopped. See docs/reproduce.md.";
 
 /// Runs that a sentence names before it only counts them.
 const NAMED: usize = 6;
@@ -75,7 +75,7 @@ pub struct Args {
     /// Show the runs that would be made, in order, and do nothing
     #[arg(long)]
     dry_run: bool,
-    /// Train nothing: test the models that are here, also the bundled ones, and compare with their records
+    /// Train nothing. Test the models on this machine, including the bundled ones, and compare them with their records
     #[arg(long)]
     eval_only: bool,
     /// Compute nothing: make the tables and ledgers from the records
@@ -90,16 +90,16 @@ pub struct Args {
     /// Repeat every run from the seeds 1 to N
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000))]
     seeds: u64,
-    /// Stop within so many minutes, at the end of a run or at a checkpoint
+    /// Stop within M minutes, at the end of a run or at a checkpoint
     #[arg(long, value_name = "M", value_parser = positive_minutes)]
     minutes: Option<f64>,
-    /// Runs at a time; they share the device
+    /// Number of runs at a time. They share the device
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=64))]
     jobs: u8,
     /// Where to compute
     #[arg(long, value_enum, default_value_t = Device::Auto)]
     device: Device,
-    /// Take runs that were made elsewhere into the records: a run's folder, or a folder of such
+    /// Import runs made elsewhere into the records: a run folder, or a folder of run folders
     #[arg(long, value_name = "FOLDER")]
     import: Vec<PathBuf>,
     /// A plan to use in place of the table's own, reproduce/TABLE.toml

@@ -94,8 +94,8 @@ impl Pace {
             jobs => format!("{jobs} runs at a time"),
         };
         match &self.factor {
-            Some(_) => format!("{at_a_time}, as quick as the quickest on {} so far", self.device),
-            None => format!("{at_a_time}, as on an {PLANNED}"),
+            Some(_) => format!("{at_a_time}, as fast as the fastest run on {} so far", self.device),
+            None => format!("{at_a_time}, on an {PLANNED}"),
         }
     }
 }
@@ -172,7 +172,7 @@ mod tests {
             (each, pace.together(each), pace.describe())
         };
         let whole = 3.0 * (alone + 6.0);
-        let so_far = "as quick as the quickest on CPU, 2 threads so far";
+        let so_far = "as fast as the fastest run on CPU, 2 threads so far";
         assert_eq!(left(1), (whole, whole, format!("one run at a time, {so_far}")));
         assert_eq!(left(2), (2.0 * whole, whole, format!("2 runs at a time, {so_far}")));
     }

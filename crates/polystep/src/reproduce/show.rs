@@ -60,10 +60,8 @@ pub fn list(
         ]);
     }
     say!("{}", table::table(1, ["table", "rows", "runs done", "left", "paper", "ours", "ledger"], lines))?;
-    say!(
-        "Recipe {recipe}; full proofs in percent, lowest to highest. Tables share runs: the time left of each is counted"
-    )?;
-    say!("as if it were made alone, {}.", pace.describe())
+    say!("Recipe {recipe}; full proofs in percent, lowest to highest.")?;
+    say!("Tables share runs. Each table's time left assumes that only this table is made, {}.", pace.describe())
 }
 
 /// `--dry-run`: the runs that would be made, in order.
