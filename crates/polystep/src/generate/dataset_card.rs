@@ -1,5 +1,5 @@
-//! The dataset card: a README.md whose YAML front matter tells Hugging Face `datasets` where the shards are and what a row
-//! holds, and whose text says how to make the same data again.
+//! The dataset card, a README.md. Its YAML front matter tells Hugging Face `datasets` where the shards are and what a row holds.
+//! Its text says how to make the same data again.
 
 use arrow_schema::{DataType, FieldRef, Fields};
 use polystep_core::arithmetic::{self, Drill};
@@ -17,7 +17,7 @@ pub enum Contents {
     Steps,
 }
 
-/// What the card speaks of.
+/// What the card describes.
 pub struct Card<'a> {
     /// The task that was generated.
     pub task: &'a Task,
@@ -96,7 +96,7 @@ Made by polystep {version}; the same command makes the same data on any machine:
         )
     }
 
-    /// What the rows are about: polynomials of a space, or exercises, which have none.
+    /// What the rows are about: polynomials of a space, or arithmetic exercises, which have no polynomial.
     fn story(&self, rows: u64, unit: &str) -> Story {
         let Task { space, vars, writing: Writing { setting, granularity, notation, .. } } = self.task;
         let variables = crate::table::counted(*vars, "variable");
@@ -132,7 +132,7 @@ Every state of a proof has the same value; the last one is the polynomial in nor
         }
     }
 
-    /// What `--config` was: a name that this program knows, or a file.
+    /// The value of `--config`: a name that this program knows, or a file.
     fn config(&self) -> &str {
         let key = self.task.space.key.as_str();
         let space = |k: &&str| key.strip_prefix(*k).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
@@ -160,7 +160,7 @@ Every state of a proof has the same value; the last one is the polynomial in nor
     }
 }
 
-/// The columns as Hugging Face describes them; a list of structs has columns of its own.
+/// The columns in the form of Hugging Face. The columns of a list of structs are listed below it.
 fn features(fields: &Fields, indent: &str) -> String {
     let feature = |field: &FieldRef| {
         let kind = match field.data_type() {

@@ -1,7 +1,7 @@
-//! One command of this program in a process of its own, its output in a log.
+//! A command of this program that runs in a process of its own, the child. Its output goes to a log.
 //!
-//! A child is stopped by closing its standard input (`--until-stdin-closes`): it puts its files away and ends. This covers the end
-//! of the time, Ctrl-C and the death of the parent alike, so a training is never lost beyond its last step. While a child
+//! A child is stopped by closing its standard input (`--until-stdin-closes`). It then saves its files and ends. The same
+//! happens when the time is over, on Ctrl-C, and when the parent dies, so at most one training step is lost. While a child
 //! works, it holds a lock on its log.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -18,32 +18,32 @@ use crate::failure::Result;
 use crate::interrupt;
 use crate::output::note;
 
-/// How often a child is looked after.
+/// How often the parent checks on a child.
 const LOOK: Duration = Duration::from_millis(100);
-/// How often a log is told how far a child is.
+/// Without a terminal: how often a line says how far a child is.
 const TELL: Duration = Duration::from_secs(60);
-/// How long a child may take to put its files away.
+/// How long a child may take to save its files.
 const SAVING: Duration = Duration::from_secs(5);
 
 /// How a child ended.
 pub enum Ended {
-    /// It did all its work.
+    /// It finished its work.
     Well,
     /// It was stopped.
     Stopped,
     /// It failed, for this reason.
     Failed(String),
-    /// Another command's child is at work here.
+    /// The child of another command is working on the same run.
     Busy,
-    /// Another command's child was at work here and has ended just now: what there is to do may have changed.
+    /// The child of another command worked on the same run and has just ended. The caller must look again at what remains to do.
     Freed,
 }
 
-/// Runs this binary with `args` as a part of the work called `name`, and stops it in time for the deadline, if it has one.
+/// Runs this binary with `args`, and stops it in time for the deadline, if there is one. `name` is the run that it works on.
 pub fn run(name: &str, args: &[String], log: &Path, deadline: Option<Instant>, board: &Board) -> Result<Ended> {
     let cannot = |what: &str| format!("cannot {what} {}", log.display());
     let mut file = OpenOptions::new().create(true).append(true).open(log).with_context(|| cannot("write"))?;
-    // The child inherits the lock with its output, so it lasts as long as anybody works on the run.
+    // The child inherits the lock together with its output, so the lock lasts as long as a process works on the run.
     if is_locked(&file) {
         // A child whose parent was killed saves and ends by itself.
         let began = Instant::now();
@@ -89,7 +89,7 @@ pub fn run(name: &str, args: &[String], log: &Path, deadline: Option<Instant>, b
     Ok(match status.code() {
         Some(0) => Ended::Well,
         Some(130) => Ended::Stopped,
-        // A child that a signal ended, as it ends this command.
+        // Ctrl-C sends its signal to the child too.
         None if interrupt::check().is_err() => Ended::Stopped,
         _ => {
             let said = said(log, began);
@@ -103,13 +103,13 @@ fn is_locked(file: &File) -> bool {
     matches!(file.try_lock(), Err(TryLockError::WouldBlock))
 }
 
-/// What a child has said since `began`.
+/// What a child has written to the log since it had the length `began`.
 fn said(log: &Path, began: u64) -> String {
     let text = fs::read(log).unwrap_or_default();
     String::from_utf8_lossy(text.get(began as usize..).unwrap_or_default()).into_owned()
 }
 
-/// Where progress is shown: a live line for each child on a terminal, else lines.
+/// Shows progress: on a terminal a live line for each child, otherwise plain lines.
 pub struct Board {
     lines: Option<MultiProgress>,
 }
@@ -120,7 +120,7 @@ impl Board {
         Board { lines: std::io::stderr().is_terminal().then(MultiProgress::new) }
     }
 
-    /// Says a line, above those that live.
+    /// Prints a line above the live lines.
     pub fn say(&self, line: &str) {
         match &self.lines {
             Some(lines) => drop(lines.println(line)),

@@ -1,6 +1,8 @@
-//! `--import FOLDER`: runs that were made elsewhere, by their own commands, become records. A run is known by its configuration,
-//! not by its folder's name: what it was trained on, the shape of its model and its recipe must be those of a row. Two runs may be
-//! the same row; the record of one is never replaced by the other.
+//! `--import FOLDER` makes records of runs that were trained elsewhere.
+//!
+//! The configuration of a run decides which row of a table it belongs to, not the name of its folder: its data, the shape of its
+//! model and its recipe must be those of the row. Two runs may belong to the same row. The second never replaces the record of
+//! the first.
 
 use std::path::Path;
 
@@ -14,7 +16,7 @@ use super::table_plan::TablePlans;
 use crate::failure::{Result, bad_input};
 use crate::output::note;
 
-/// Takes one run's folder, or every run in a folder of runs, into the results.
+/// Imports one run folder, or every run folder in a folder, into the results.
 pub fn import(folder: &Path, plans: &TablePlans, results: &mut ResultsFolder) -> Result<()> {
     let failed = |e| bad_input(format!("cannot read {}: {e}", folder.display()));
     let mut runs = Vec::new();
@@ -51,7 +53,7 @@ pub fn import(folder: &Path, plans: &TablePlans, results: &mut ResultsFolder) ->
     Ok(())
 }
 
-/// Which run of the tables a folder holds.
+/// The run of the tables that a folder holds.
 fn known(run: &Path, plans: &TablePlans) -> Result<(Experiment, RunConfig)> {
     let path = RunFolder::new(run).config();
     let text = std::fs::read_to_string(&path).map_err(|e| bad_input(format!("cannot read {}: {e}", path.display())))?;

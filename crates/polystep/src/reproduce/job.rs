@@ -1,7 +1,9 @@
-//! What there is of a run: a record, weights, a checkpoint, nothing.
+//! A job is a run that a table needs. This module finds out how much of it is already done: there may be a record, weights, a
+//! checkpoint, or nothing.
 //!
-//! A run is finished when its record holds every evaluation that is asked of it, wherever it was made. Weights without an
-//! evaluation are evaluated, half a training goes on, and only what has nothing is trained from the start.
+//! A job is done when its record has every evaluation that the tables ask for, on whichever machine it was made. If there are
+//! weights but an evaluation is missing, the model is evaluated. If there is only a checkpoint, the training continues. If there
+//! is nothing, the training starts from the beginning.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +17,7 @@ use polystep_study::tables::{AskedSet, Experiment, test_sets};
 use super::table_plan::TablePlans;
 use crate::failure::Result;
 
-/// A run that is asked for.
+/// A run that a table needs.
 #[derive(Clone, Debug)]
 pub struct Job {
     /// What it is.
@@ -26,12 +28,12 @@ pub struct Job {
     pub overrides: Vec<(String, String)>,
     /// Every test set that any table asks of it.
     pub sets: Vec<AskedSet>,
-    /// Only so many proofs of each set.
+    /// How many proofs of each set are tested; all if not given.
     pub proofs: Option<u64>,
 }
 
 impl Job {
-    /// A run by its plan.
+    /// The job of a run, as its plan sets it up.
     pub fn new(experiment: Experiment, plans: &TablePlans) -> Job {
         Job {
             name: experiment.name(),
@@ -50,16 +52,16 @@ impl Job {
     }
 }
 
-/// What is to be done about a run.
+/// What a job still needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Remaining {
-    /// Nothing: its record has all.
+    /// Nothing: its record is complete.
     Done,
-    /// Its weights are there; some evaluation is not.
+    /// An evaluation; the weights are there.
     Evaluate,
-    /// Its training was interrupted.
+    /// The rest of its training, which was interrupted, and all evaluations.
     Resume,
-    /// All.
+    /// All of its training and all evaluations.
     Train,
 }
 
@@ -68,9 +70,9 @@ pub enum Remaining {
 pub struct Folders {
     /// Weights and checkpoints, not committed.
     pub runs: PathBuf,
-    /// RunRecords and ledgers, committed.
+    /// The records of runs and the ledgers, committed.
     pub results: PathBuf,
-    /// The bundled models, if they are here.
+    /// The bundled models, if this machine has them.
     pub models: Option<PathBuf>,
 }
 
@@ -84,7 +86,7 @@ impl Folders {
         Some(self.models.as_ref()?.join(name))
     }
 
-    /// The records.
+    /// The folder of the records.
     pub fn records(&self) -> PathBuf {
         self.results.join("runs")
     }
@@ -100,7 +102,7 @@ impl Folders {
         Ok(open)
     }
 
-    /// What is to be done about a run.
+    /// What a job still needs.
     pub fn remaining(&self, job: &Job, records: &RunRecords) -> Result<Remaining> {
         if job.missing(records.get(&job.name)).is_empty() {
             return Ok(Remaining::Done);
@@ -117,7 +119,7 @@ impl Folders {
         })
     }
 
-    /// The folder that holds the weights of a finished run, if one is here.
+    /// The folder that holds the weights of a finished run, if this machine has them.
     pub fn weights(&self, name: &str) -> Option<PathBuf> {
         [Some(self.run(name)), self.bundled(name)].into_iter().flatten().find(|folder| is_trained(folder))
     }

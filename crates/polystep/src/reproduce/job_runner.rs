@@ -1,4 +1,5 @@
-//! The work itself: each run is an ordinary `polystep train` and `polystep eval` in a child process, several at a time if asked.
+//! Makes the missing runs. Each run is an ordinary `polystep train` and `polystep eval` in a child process. With `--jobs`,
+//! several children work at a time.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -23,8 +24,9 @@ use crate::device::Device;
 use crate::failure::Result;
 use crate::interrupt;
 
-/// A training shorter than this is not worth its start.
+/// Seconds. With less time than this a training is not started.
 const WORTHWHILE: f64 = 30.0;
+
 /// What runs are made with.
 pub struct JobRunner<'a> {
     /// The plans.
@@ -35,29 +37,29 @@ pub struct JobRunner<'a> {
     pub pace: &'a Pace,
     /// Where to compute.
     pub device: Device,
-    /// Threads of each child; none leaves it to the child.
+    /// Threads of each child; if none, the child decides.
     pub threads: Option<usize>,
     /// Children at a time.
     pub jobs: usize,
     /// When to stop.
     pub deadline: Option<Instant>,
-    /// Whether to train, or only to evaluate what is there.
+    /// Whether to train. If not, only trained models are evaluated.
     pub train: bool,
-    /// Whether tuned rows search their hyper-parameters.
+    /// Whether the hyper-parameters of tuned rows are searched.
     pub search: bool,
 }
 
 /// What became of the jobs.
 #[derive(Debug, Default)]
 pub struct Summary {
-    /// Runs that time was too short for, or that stopped at a checkpoint.
+    /// Runs that were not finished: the time was too short, or another process works on them.
     pub left: Vec<String>,
-    /// Runs that failed, with the reason.
+    /// Runs that failed.
     pub failed: Vec<String>,
 }
 
 impl JobRunner<'_> {
-    /// Does all jobs, or as many as there is time for. Every finished run is in the results folder at once.
+    /// Does all jobs, or as many as there is time for. Every finished run is added to the results folder at once.
     pub fn work(&self, jobs: Vec<Job>, results: &mut ResultsFolder) -> Result<Summary> {
         let queue = Mutex::new(VecDeque::from(jobs));
         let results = Mutex::new(results);
@@ -132,7 +134,7 @@ impl JobRunner<'_> {
         Ok(Ended::Well)
     }
 
-    /// Trains a run, or goes on with it; a tuned one may be searched first.
+    /// Trains a run, or continues its training. The hyper-parameters of a tuned run may be searched first.
     fn train(&self, job: &Job, remaining: Remaining, left: f64, board: &Board) -> Result<Ended> {
         let mut overrides = job.overrides.clone();
         if self.search && remaining == Remaining::Train && job.experiment.keys.is(PaperSetting::Tuned) {
@@ -162,7 +164,7 @@ impl JobRunner<'_> {
         self.child(&job.name, args, &log, self.deadline, board)
     }
 
-    /// Sets that neither the run's folder nor its record has, those with beam search apart.
+    /// The sets for which neither the run's folder nor its record has an evaluation: those with beam search, then the others.
     fn unevaluated(&self, job: &Job, results: &Mutex<&mut ResultsFolder>) -> Result<Vec<(Vec<AskedSet>, bool)>> {
         let run = self.folders.run(&job.name);
         let mut known = RunRecord::read(&run)?;
@@ -210,7 +212,7 @@ impl JobRunner<'_> {
         child::run(name, &args, log, deadline, board)
     }
 
-    /// Whether so many seconds are left.
+    /// Whether this many seconds are left before the deadline.
     pub fn has_time(&self, seconds: f64) -> bool {
         let stopped = interrupt::check().is_err();
         let enough = |deadline: Instant| Instant::now() + Duration::from_secs_f64(seconds) <= deadline;
@@ -218,7 +220,7 @@ impl JobRunner<'_> {
     }
 }
 
-/// What a run has come to, in one line.
+/// The result of a run in one line.
 fn headline(job: &Job, record: &RunRecord) -> String {
     let keys = &job.experiment.keys;
     let column = if keys.is(PaperSetting::Endpoint) { "endpoint_acc" } else { "full_proof_acc" };

@@ -1,9 +1,14 @@
-//! `polystep reproduce`: the paper's tables, made here, the paper's numbers beside ours.
+//! `polystep reproduce`: the paper's tables, measured here, with the paper's numbers beside ours.
 //!
-//! In the order of the work: a `row_filter` picks the rows of a `selection`; each row needs runs, which a `table_plan` sets up as
-//! `job`s; the `job_runner` makes those that are missing, each in a `child` process, at the estimated `pace`; the
-//! `results_folder` takes their records and makes the ledgers; `show` prints the tables. Finished work is never repeated, and a
-//! command that was stopped goes on where it stopped. Only `--eval-only` measures finished models again (`retest`).
+//! The work has five stages:
+//! 1. A `row_filter` picks the rows of a `selection`.
+//! 2. Each row needs runs. Their `table_plan` sets them up as `job`s.
+//! 3. The `job_runner` makes the missing runs, each in a `child` process. Their `pace` says how long this will take.
+//! 4. The `results_folder` stores their records and makes the ledgers.
+//! 5. `show` prints the tables.
+//!
+//! Finished work is never repeated, and a command that was stopped continues where it stopped. Only `--eval-only` measures
+//! finished models again (`retest`).
 
 mod child;
 mod import;
@@ -53,7 +58,7 @@ Weights and checkpoints go to runs/NAME, the record of a finished run to results
 the ledger of a table to results/TABLE.csv (recipe paper: results/paper/TABLE.csv).
 Give the same command again to continue where it stopped. See docs/reproduce.md.";
 
-/// Runs that a sentence names before it only counts them.
+/// A message names at most this many runs. It counts the others.
 const NAMED: usize = 6;
 
 /// Flags of `polystep reproduce`.
@@ -142,7 +147,7 @@ pub fn run(args: Args) -> Result<()> {
         return Ok(());
     }
     let jobs = selection.jobs(&plans);
-    // Before the first run, not in the middle of the night.
+    // A bad plan is refused now, not after hours of training.
     jobs.iter().try_for_each(|job| plans.config(&job.experiment).map(drop))?;
     if args.dry_run {
         return show::dry_run(&plans, &folders, &results, &pace, &jobs);
@@ -182,7 +187,7 @@ pub fn run(args: Args) -> Result<()> {
 }
 
 impl Args {
-    /// The tables and rows that are meant; none where runs are only imported.
+    /// The tables and rows that the flags ask for; none if runs are only imported.
     fn selection<'p>(&self, plans: &'p TablePlans) -> Result<Selection<'p>> {
         if self.table.is_empty() && !self.all && self.import.is_empty() {
             return Err(bad_input("which table? give --table NAME or --all; --list shows them"));

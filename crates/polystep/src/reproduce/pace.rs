@@ -1,7 +1,9 @@
-//! How long a run will take here: its plan's seconds on an NVIDIA H200, scaled by what finished runs took on this device.
+//! How long a run will take on this device. Its plan has the seconds on an NVIDIA H200. They are scaled by what finished runs
+//! took on this device.
 //!
-//! Runs at the same time share the device: each takes as many times longer as there are, and all together as long as one after
-//! the other. A record does not say what ran beside it, so the quickest run counts: it is the one that had the device most alone.
+//! Runs at the same time share the device. With N of them each takes N times as long, so that all together take as long as one
+//! after the other. A record does not say how many runs shared the device. So the fastest run sets the pace: it is the one that
+//! shared least.
 
 use polystep_engine::cuda::Cuda;
 use polystep_record::PaperSetting;
@@ -13,7 +15,7 @@ use super::table_plan::TablePlans;
 use crate::device::Device;
 use crate::table::counted;
 
-/// The device that the plans' seconds are of.
+/// The device on which the seconds of the plans were measured.
 const PLANNED: &str = "NVIDIA H200";
 
 /// The pace of a device.
@@ -21,14 +23,14 @@ const PLANNED: &str = "NVIDIA H200";
 pub struct Pace {
     /// The device's name, as runs record it.
     device: String,
-    /// Seconds here for a second of the plan; none if no run was measured here.
+    /// Seconds on this device for one second of the plan; none if the records have no run on this device.
     factor: Option<f64>,
     /// Runs at a time.
     jobs: u8,
 }
 
 impl Pace {
-    /// From the records of runs on this device that had their whole budget.
+    /// Measures the pace from the records of runs on this device. A run that stopped before its budget does not count.
     pub fn of(device: Device, threads: usize, jobs: u8, plans: &TablePlans, records: &RunRecords) -> Pace {
         let device = name(device, threads);
         let mut ratios: Vec<f64> = Vec::new();
@@ -50,7 +52,7 @@ impl Pace {
         &self.device
     }
 
-    /// Seconds that are left of a run, others beside it.
+    /// Seconds that a run still needs, if `jobs` runs share the device.
     pub fn left(&self, plans: &TablePlans, experiment: &Experiment, remaining: Remaining) -> f64 {
         match remaining {
             Remaining::Done => 0.0,
@@ -71,12 +73,12 @@ impl Pace {
         seconds * self.factor.unwrap_or(1.0) * f64::from(self.jobs)
     }
 
-    /// Seconds that runs take in all, of the seconds of each.
+    /// Seconds that all runs take together, given the sum of the seconds of each.
     pub fn together(&self, seconds: f64) -> f64 {
         seconds / f64::from(self.jobs)
     }
 
-    /// So many seconds for people, and where, unless they are this device's.
+    /// Seconds for people. If the pace of this device is unknown, it names the device that the seconds are of.
     pub fn about(&self, seconds: f64) -> String {
         let time = clock(seconds);
         match self.factor {
@@ -87,7 +89,7 @@ impl Pace {
         }
     }
 
-    /// What the seconds stand for.
+    /// What the estimates assume.
     pub fn describe(&self) -> String {
         let at_a_time = match self.jobs {
             1 => "one run at a time".to_owned(),
@@ -148,7 +150,7 @@ mod tests {
         assert_eq!(pace("NVIDIA H200", None).about(71.0), "1:11");
     }
 
-    /// The quickest whole run is the pace of one alone; two at a time take twice as long each, and as long in all.
+    /// The fastest complete run sets the pace. Of two runs at a time each takes twice as long; together they take no longer.
     #[test]
     fn runs_share_a_device() {
         let plans = TablePlans::read(None).expect("the repository's plans are right");
@@ -158,7 +160,7 @@ mod tests {
         let stepwise: Vec<_> = experiments.iter().filter(|e| !e.keys.is(PaperSetting::Endpoint)).collect();
         let mut records = RunRecords::default();
         let alone = training(&plans, stepwise[0]);
-        // Beside another, alone, and one that was cut short.
+        // A run that shared the device, one that was alone, and one that was stopped early.
         for (experiment, times, examples) in [(0, 6.0, 7_000_064), (1, 3.0, 7_000_064), (2, 0.1, 64)] {
             let (seconds, examples) = (Some(times * alone), Some(examples));
             let run = Provenance { device: device.clone(), seconds, examples, ..Provenance::default() };

@@ -1,5 +1,5 @@
-//! The results: records of runs and the ledgers made from them. Every file is whole or not there, and what cannot be read stops the
-//! command before anything is written over it.
+//! The results folder: the records of runs, and the ledgers made from them. Files are never written in part. A file that cannot
+//! be read stops the command before anything is overwritten.
 
 use std::fs;
 use std::io::Write;
@@ -14,7 +14,7 @@ use super::job::Folders;
 use crate::failure::{Result, bad_input};
 use crate::output::{OutputStream, note};
 
-/// RunRecords and ledgers of a results folder.
+/// The records and ledgers of a results folder.
 pub struct ResultsFolder {
     results: PathBuf,
     /// Where the records are.
@@ -24,7 +24,7 @@ pub struct ResultsFolder {
 }
 
 impl ResultsFolder {
-    /// Opens the results; everything that will be written over is read first.
+    /// Opens the results. Every file that may be overwritten later is read now.
     pub fn open(folders: &Folders) -> Result<ResultsFolder> {
         let folder = folders.records();
         let records = RunRecords::read(&folder).map_err(bad_input)?;
@@ -51,12 +51,12 @@ impl ResultsFolder {
         self.folder.join(name)
     }
 
-    /// The ledger of a table as it stands.
+    /// The ledger of a table as it is on disk.
     pub fn ledger(&self, table: &PaperTable, recipe: Recipe) -> Result<Option<Ledger>> {
         Ledger::read(&self.path(table, recipe), table).map_err(bad_input)
     }
 
-    /// Takes a run's folder into the records, after what other commands have entered meanwhile.
+    /// Makes a record of a run's folder. The records are read again first, since another command may have added some.
     pub fn add_run(&mut self, name: &str, run: &Path) -> Result<()> {
         self.records = RunRecords::read(&self.folder).map_err(bad_input)?;
         let (record, files) = self.records.made_of(name, run).map_err(bad_input)?;
@@ -67,8 +67,8 @@ impl ResultsFolder {
         Ok(())
     }
 
-    /// Writes the ledgers of the tables that the records fill, those that other commands have entered meanwhile included,
-    /// where they have changed.
+    /// Makes the ledgers of some tables from the records, and writes those that have changed. The records are read again first,
+    /// since another command may have added some.
     pub fn update_ledgers<'t>(
         &mut self,
         tables: impl IntoIterator<Item = &'t PaperTable>,
@@ -96,7 +96,7 @@ impl ResultsFolder {
     }
 }
 
-/// Writes a whole file, its folder included.
+/// Writes a file in one piece. Makes its folder if necessary.
 pub fn write_whole(path: &Path, text: &str) -> Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
@@ -110,7 +110,7 @@ pub fn write_whole(path: &Path, text: &str) -> Result<()> {
 mod tests {
     use super::*;
 
-    /// A command that has finished nothing settles last: what another one has entered since it began stays in the ledger.
+    /// Two commands are open at once. The one that adds no run writes the ledger last and keeps the row of the other.
     #[test]
     fn commands_keep_each_others_rows() {
         let place = tempfile::tempdir().expect("a folder");

@@ -1,8 +1,8 @@
-//! `--eval-only`: models whose weights are here are tested again on this device, and set beside their records.
+//! `--eval-only`: tests again, on this device, the models whose weights this machine has, and compares them with their records.
 //!
-//! A row is answered by its own model, from `runs/` or among the bundled ones; else by a bundled model that has learned the row's
-//! space among others. Only greedy proofs are measured again: they decide a row. The new numbers are printed and not kept,
-//! because a record holds what its own device computed.
+//! A row is tested with its own model, from `runs/` or from the bundled models. If there is none, a bundled model that has
+//! learned the row's space among others takes its place. Only greedy proofs are measured again, since they decide a row. The
+//! new numbers are printed but not saved: a record keeps what was computed on its own device.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -27,18 +27,18 @@ use crate::{interrupt, say};
 /// The folder beside the runs in which models are tested again.
 const AGAIN: &str = "again";
 
-/// A model that is here, and the sets to test it on.
+/// A model on this machine, and the sets to test it on.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Test {
     /// Its name, which is its record's.
     pub name: String,
-    /// The first that asked for it.
+    /// The first experiment that asked for it.
     experiment: Experiment,
     weights: PathBuf,
     sets: Vec<AskedSet>,
 }
 
-/// What a model did on one set, here and by its record.
+/// The result of a model on one set: here, and in its record.
 pub struct Retested {
     model: String,
     set: AskedSet,
@@ -47,13 +47,13 @@ pub struct Retested {
 }
 
 impl Retested {
-    /// Whether the number lies in the interval of the recorded one; nothing to differ from is no difference.
+    /// Whether the number lies in the interval of the recorded one. Without a record there is nothing to disagree with.
     fn agrees(&self) -> bool {
         self.record.is_none_or(|record| (record.lo..=record.hi).contains(&self.here.percent))
     }
 }
 
-/// The tests that can be made here for what rows need, each model and set once.
+/// The tests that this machine can make of what the rows need, each model and set once.
 fn tests(needs: &[Need], folders: &Folders, records: &RunRecords) -> Result<Vec<Test>> {
     let bundled = bundled(folders)?;
     let mut tests: BTreeMap<String, Test> = BTreeMap::new();
@@ -94,8 +94,8 @@ fn bundled(folders: &Folders) -> Result<Vec<(String, RunRecord)>> {
 }
 
 impl JobRunner<'_> {
-    /// Tests the models of a selection that are here again, but for those that were made just now (`fresh`), or as many as there
-    /// is time for. A model that cannot be tested is an error.
+    /// Tests the models of a selection again, or as many as there is time for. Models that this command has just evaluated
+    /// (`fresh`) are left out. A model that cannot be tested is an error.
     pub fn retest(&self, selection: &Selection, fresh: &[String], records: &RunRecords) -> Result<Vec<Retested>> {
         let needs: Vec<Need> = selection.needs().map(|(_, need)| need).collect();
         let mut tests = tests(&needs, self.folders, records)?;
@@ -139,13 +139,13 @@ impl JobRunner<'_> {
     }
 }
 
-/// As many proofs as the record has, so that the two can be compared.
+/// How many proofs to test: as many as the record has, so that the two can be compared.
 fn proofs(records: &RunRecords, test: &Test) -> Option<u64> {
     let evaluation = |set| records.get(&test.name)?.evaluation(set)?.greedy.as_ref();
     test.sets.iter().filter_map(evaluation).map(|greedy| greedy.full_proof.exact.of).min()
 }
 
-/// A folder with the weights and nothing that was measured before.
+/// Makes a run folder that holds the weights, but no earlier measurement.
 fn prepare(weights: &Path, run: &Path) -> Result<()> {
     fs::create_dir_all(run).with_context(|| format!("cannot make {}", run.display()))?;
     let (weights, run) = (RunFolder::new(weights), RunFolder::new(run));
@@ -160,7 +160,7 @@ fn prepare(weights: &Path, run: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Says what came out, beside JSON on standard error; an answer outside its record's interval is a failure.
+/// Prints the comparison; to standard error if standard output has JSON. A number outside its record's interval is a failure.
 pub fn report(answers: &[Retested], device: &str, json: bool) -> Result<()> {
     if answers.is_empty() {
         return Ok(());
@@ -205,7 +205,7 @@ mod tests {
     use super::*;
     use polystep_study::tables::{PaperTable, Recipe};
 
-    /// A row's own model comes first; one that learned several spaces answers for those that have none, in its own format only.
+    /// A row's own model comes first. A model of several spaces takes its place only where the format is the same.
     #[test]
     fn bundled_models_answer_for_the_rows_they_can() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

@@ -1,5 +1,6 @@
-//! `--rows`: some rows of a table, by number (`1,4-6`) or by their keys (`config=large_coeff,notation=prefix`). Numbers and keys may
-//! stand together: numbers add up, keys narrow down.
+//! `--rows` picks rows of a table, by number (`1,4-6`) or by key (`config=large_coeff,notation=prefix`).
+//!
+//! Each number adds rows; without numbers all rows are taken. Each key then keeps only the rows with its value.
 
 use polystep_study::tables::{PaperRow, PaperTable};
 
@@ -32,7 +33,7 @@ impl RowFilter {
         Ok(rows)
     }
 
-    /// The rows of a table; an error if it has none of them.
+    /// The rows of a table that match; an error if there are none.
     pub fn of<'t>(&self, table: &'t PaperTable) -> Result<Vec<&'t PaperRow>> {
         let names: Vec<&str> = table.keys().collect();
         if let Some((key, _)) = self.keys.iter().find(|(key, _)| !names.contains(&key.as_str())) {
@@ -45,7 +46,7 @@ impl RowFilter {
         };
         let rows: Vec<&PaperRow> = table.rows.iter().filter(wanted).collect();
         if rows.is_empty() {
-            return Err(bad_input(format!("--rows: no row of {} is meant; it has {}", table.name, table.rows.len())));
+            return Err(bad_input(format!("--rows matches none of the {} rows of {}", table.rows.len(), table.name)));
         }
         Ok(rows)
     }

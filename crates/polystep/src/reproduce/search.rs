@@ -1,7 +1,7 @@
-//! `--search`: a `tuned` row finds its hyper-parameters itself, as the paper's authors did, instead of taking theirs.
+//! `--search` searches the hyper-parameters of a `tuned` row, as the paper's authors did. Without it, the paper's values are used.
 //!
-//! The search is a `polystep sweep` over `reproduce/search.toml` in `runs/NAME-search`; it looks at the validation set alone. What
-//! it finds goes into the configuration of the run proper, which is tested once.
+//! The search is a `polystep sweep` over `reproduce/search.toml` in `runs/NAME-search`. It uses only the validation set. The run
+//! itself is then trained with the values found, and only this run is tested.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use polystep_learn::sweep::{Sweep, ranking};
 use super::job::{Folders, Job};
 use crate::failure::{Result, bad_input};
 
-/// `[grid]` and `[sweep]`.
+/// The file with the tables `[grid]` and `[sweep]`.
 const GRID: &str = include_str!("../../reproduce/search.toml");
 
 /// A search for the hyper-parameters of a run.
@@ -43,7 +43,7 @@ impl Search {
         Ok(path)
     }
 
-    /// A run's keys with what the search has found; none if no trial got as far as a validation.
+    /// The run's keys, with the values that the search has found; none if no trial reached its first validation.
     pub fn found(&self, job: &Job) -> Result<Option<Vec<(String, String)>>> {
         let rows = ranking(&self.sweep, &self.folder)?;
         let Some(best) = rows.iter().find(|row| row.best.is_some()) else { return Ok(None) };

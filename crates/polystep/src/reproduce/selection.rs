@@ -1,4 +1,4 @@
-//! What a command is about: rows of tables, in one recipe, with some seeds.
+//! What a command works on: rows of tables, in one recipe, with one or more seeds.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ use crate::table::counted;
 pub struct Selection<'p> {
     /// The tables, each with its rows.
     pub tables: Vec<(&'p PaperTable, Vec<&'p PaperRow>)>,
-    /// By which recipe the runs are made.
+    /// The recipe by which the runs are made.
     pub recipe: Recipe,
     /// How many seeds.
     pub seeds: u64,
@@ -46,7 +46,7 @@ impl Selection<'_> {
         experiments.filter(|e| names.insert(e.name())).map(|experiment| Job::new(experiment, plans)).collect()
     }
 
-    /// The tables as people see them.
+    /// The tables, ready to be shown.
     pub fn views(&self, results: &ResultsFolder) -> Result<Vec<TableView>> {
         let view = |(table, rows): &(&PaperTable, Vec<&PaperRow>)| match table.kind() {
             Kind::Sizes => sizes::view(results, table, rows),
@@ -55,7 +55,7 @@ impl Selection<'_> {
         self.tables.iter().map(view).collect()
     }
 
-    /// `--plots`: what was measured, as SVG files in a folder; the probe of arithmetic too, if that is `wanted`.
+    /// `--plots`: draws what was measured into SVG files of a folder. `probe` adds the figure of the arithmetic probe.
     pub fn draw(&self, folder: &Path, views: &[TableView], results: &ResultsFolder, probe: bool) -> Result<()> {
         let tables = self.tables.iter().zip(views).map(|((table, _), view)| (*table, view));
         let mut figures: Vec<Figure> = plots::of_tables(tables, self.seeds, &results.records);

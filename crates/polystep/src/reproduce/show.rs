@@ -1,4 +1,4 @@
-//! What `reproduce` prints: the list of tables, the runs it would make, and the tables themselves.
+//! What `reproduce` prints: the list of tables, the runs that it would make, and the tables themselves.
 
 use polystep_study::columns::{Quantity, Unit};
 use polystep_study::grid::Grid;
@@ -88,7 +88,7 @@ pub fn dry_run(
     say!("{} in all, {}", clock(pace.together(total)), pace.describe())
 }
 
-/// A table on a terminal: ours above the paper's.
+/// Prints a table: in each cell our number stands above the paper's.
 pub fn print(view: &TableView) -> Result<()> {
     let (common, _) = view.common_keys();
     let recipe = format!("recipe {}", view.recipe);
@@ -118,7 +118,8 @@ pub fn print(view: &TableView) -> Result<()> {
     lower.iter().try_for_each(|sentence| say!("  {sentence}"))
 }
 
-/// Ours, with its interval in the columns of full proofs, then the paper's, then our validation at the paper's count of examples.
+/// A cell, line by line: our number, with its interval in columns of full proofs; the paper's number; our validation score when
+/// training had seen as many examples as the paper's.
 fn cell_text(cell: &Cell) -> String {
     let mark = if cell.is_lower() { "▼" } else { "" };
     let mut text = cell.ours_text(CountFormat::Millions).map_or("—".into(), |ours| format!("{mark}{ours}"));

@@ -1,4 +1,5 @@
-//! The table of sizes (`colide`): nothing is trained, each row is one estimate. Its ledger is its only record.
+//! The table of the sizes of spaces (`colide`). Nothing is trained for it: each row is one estimate. There are no run records
+//! either, so the table's ledger is the only place that keeps the estimates.
 
 use std::time::Instant;
 
@@ -20,7 +21,7 @@ use crate::table::counted;
 /// The seed of both draws.
 const SEED: u64 = 1;
 
-/// The line of a row, if the ledger has it.
+/// The ledger's line for a row of the table, if it has one.
 fn line<'l>(ledger: &'l Ledger, row: &PaperRow) -> Option<&'l Vec<String>> {
     let same = |line: &&Vec<String>| row.keys().all(|(key, value)| field(ledger, line, key) == Some(value));
     ledger.lines.iter().find(same)
@@ -31,13 +32,13 @@ fn field<'l>(ledger: &Ledger, line: &'l [String], name: &str) -> Option<&'l str>
     line.get(at).map(String::as_str)
 }
 
-/// How many of the rows the ledger has.
+/// How many of the rows are in the ledger.
 pub fn done(results: &ResultsFolder, table: &PaperTable, rows: &[&PaperRow]) -> Result<usize> {
     let ledger = results.ledger(table, Recipe::Fast)?;
     Ok(rows.iter().filter(|row| ledger.as_ref().is_some_and(|l| line(l, row).is_some())).count())
 }
 
-/// Makes what the selection lacks of tables of sizes.
+/// Estimates the rows of the selection that are missing, if it has a table of sizes.
 pub fn make_missing(
     selection: &Selection,
     plans: &TablePlans,
@@ -52,7 +53,7 @@ pub fn make_missing(
     Ok(())
 }
 
-/// Estimates the rows that the ledger lacks, and writes it after each; stops at the deadline.
+/// Estimates the rows that the ledger lacks, and writes the ledger after each row. Begins no row after the deadline.
 fn make(
     results: &ResultsFolder,
     table: &PaperTable,
@@ -98,7 +99,7 @@ fn make(
     Ok(())
 }
 
-/// The table as people see it.
+/// The table, ready to be shown.
 pub fn view(results: &ResultsFolder, table: &PaperTable, rows: &[&PaperRow]) -> Result<TableView> {
     let ledger = results.ledger(table, Recipe::Fast)?;
     let row = |row: &&PaperRow| {

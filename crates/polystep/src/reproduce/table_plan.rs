@@ -1,7 +1,8 @@
-//! `reproduce/TABLE.toml`: for each table its place in the order, what its runs change of their recipe, and what it costs.
+//! The plan of a table, `reproduce/TABLE.toml`: its place in the order, what its runs change in their recipe, and what a run costs.
 //!
-//! The plans are compiled in, so that the binary needs no file; `--plan FILE` stands in for one of them. A plan without `[cost]`
-//! trains nothing of its own: its table reads models that other tables make. So each run has one owner, and one configuration.
+//! The plans are compiled in, so that the binary needs no file. `--plan FILE` replaces one of them. A plan without `[cost]` trains
+//! nothing: its table uses models that other tables train. So each run has one owner, the plan that trains it, and one
+//! configuration.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -35,7 +36,7 @@ pub struct TablePlan {
     /// The same for recipe `paper`.
     #[serde(default)]
     pub paper: toml::Table,
-    /// What its one-shot models do otherwise in recipe `fast`.
+    /// What is different for its one-shot models in recipe `fast`.
     #[serde(default)]
     pub endpoint: EndpointKeys,
     /// How the models are tested.
@@ -43,7 +44,7 @@ pub struct TablePlan {
     pub evaluation: EvaluationKeys,
     /// How the sizes of spaces are estimated; for `colide` only.
     pub sizes: Option<SizesKeys>,
-    /// What a run costs; none if the table trains nothing of its own.
+    /// What a run costs; none if the table trains no model itself.
     pub cost: Option<RunCost>,
     /// What to expect.
     pub expected: Expected,
@@ -72,7 +73,7 @@ pub struct EndpointKeys {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EvaluationKeys {
-    /// Only the first proofs of each test set, for a trial; all of them if not given.
+    /// How many proofs of each test set are used, for a quick trial; all if not given.
     pub proofs: Option<u64>,
 }
 
@@ -90,7 +91,7 @@ pub struct SizesKeys {
 pub struct RunCost {
     /// Training a run, recipe fast.
     pub seconds_per_run: f64,
-    /// Training a model with a calculator, recipe fast, where it is smaller than the table's others.
+    /// Training a model with a calculator, recipe fast, if it is smaller than the table's other models.
     pub seconds_per_calculator_run: Option<f64>,
     /// Training a one-shot model, recipe fast.
     #[serde(default)]
@@ -112,7 +113,7 @@ pub struct Expected {
 }
 
 impl TablePlan {
-    /// Polynomials per draw of a table of sizes.
+    /// Polynomials per draw, for the table of sizes.
     pub fn draws(&self) -> Result<u64> {
         let missing = || bad_input(format!("the plan of {} has no [sizes] draws", self.table.name));
         self.sizes.as_ref().map(|sizes| sizes.draws).ok_or_else(missing)
@@ -139,12 +140,12 @@ impl TablePlan {
 /// All plans, in order, with their tables.
 pub struct TablePlans {
     all: Vec<(PaperTable, TablePlan)>,
-    /// Which plan makes a run, by the name that the run has with seed 1.
+    /// The plan that trains a run, by the name of the run with seed 1.
     owners: BTreeMap<String, usize>,
 }
 
 impl TablePlans {
-    /// The repository's plans, one of them replaced by the file.
+    /// The repository's plans; the file, if given, replaces one of them.
     pub fn read(file: Option<&Path>) -> Result<TablePlans> {
         let mut all = Vec::new();
         for (name, text) in PLANS {
@@ -186,14 +187,14 @@ impl TablePlans {
         })
     }
 
-    /// The plan that makes a run, and its place in the order.
+    /// The plan that trains a run, and its place in the order.
     pub fn owner(&self, experiment: &Experiment) -> Option<(usize, &TablePlan)> {
         let name = Experiment { seed: 1, ..experiment.clone() }.name();
         let &at = self.owners.get(&name)?;
         Some((at, &self.all[at].1))
     }
 
-    /// What a run is set up with: its own keys, then its plan's.
+    /// How a run is set up: its own keys, then those of its plan.
     pub fn overrides(&self, experiment: &Experiment) -> Vec<(String, String)> {
         let mut all = experiment.overrides();
         if let Some((_, plan)) = self.owner(experiment) {
@@ -217,7 +218,7 @@ impl TablePlans {
     }
 }
 
-/// How many examples the paper's model had.
+/// How many examples the paper's model was trained on.
 fn papers_budget(experiment: &Experiment) -> Option<u64> {
     let theirs = Experiment { recipe: Recipe::Paper, ..experiment.clone() };
     RunConfig::from_toml("", &theirs.overrides()).ok()?.train.examples
@@ -248,7 +249,7 @@ mod tests {
         assert_eq!(plans().iter().map(|(table, _)| table.name).collect::<Vec<_>>(), NAMES);
     }
 
-    /// What is expected of the paper is what the paper prints.
+    /// The paper's range in a plan is the range of the numbers that the paper prints.
     #[test]
     fn the_papers_range_is_the_csvs() {
         for (table, plan) in plans().iter() {
@@ -259,7 +260,7 @@ mod tests {
         }
     }
 
-    /// Every row of every table leads to runs that can be made, in either recipe, and each has one owner.
+    /// In both recipes every row of every table needs runs that can be set up, and each run has one owner.
     #[test]
     fn every_row_leads_to_runs() {
         let plans = plans();
