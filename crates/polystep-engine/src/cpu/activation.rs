@@ -1,4 +1,4 @@
-//! ReLU and exact GELU, elementwise. The gradient is computed from x again: x is what the forward pass keeps.
+//! ReLU and exact GELU, elementwise. The forward pass keeps x, and the gradient is computed from it.
 
 use super::math::{cumulative, density};
 use super::rows::{Per, for_blocks};

@@ -1,4 +1,4 @@
-//! Global gradient norm, clipping and Adam over the flat buffer: as PyTorch's `clip_grad_norm_` and `AdamW`.
+//! Global gradient norm, clipping and Adam over the flat buffer, as in PyTorch's `clip_grad_norm_` and `AdamW`.
 //!
 //! m ← β₁m + (1−β₁)g, v ← β₂v + (1−β₂)g², p ← p·(1 − lr·decay) − lr·m̂/(√v̂ + ε), where m̂ = m/(1−β₁ᵗ), v̂ = v/(1−β₂ᵗ) and g
 //! was scaled by clip/(norm + 1e-6) if the norm is over `clip`.
@@ -11,7 +11,7 @@ use crate::{Adam, Scalars};
 /// Parameters per block.
 const BLOCK: usize = 8192;
 
-/// One step of parameters, first and second moments; returns the gradient's norm before clipping.
+/// Updates parameters, first and second moments by one step. Returns the gradient's norm before clipping.
 pub fn step(
     it: &Adam,
     scalars: &Scalars,

@@ -1,5 +1,6 @@
-//! Softmax attention of one decoded token: in plain Rust, and with AVX-512 where the machine has it. Both give the same bits:
-//! a product of query and key is sixteen chains, added pairwise; a column of the output is one chain over the keys.
+//! Softmax attention of one decoded token: in plain Rust, and with AVX-512 if the machine has it. Both give the same bits, since
+//! both add in the same order. The product of a query and a key is sixteen chains of sums, which are then added pairwise. A column
+//! of the output is one chain over the keys.
 #![allow(unsafe_code)] // intrinsics and pointers
 
 use super::math::{LANES, exp, max, sum, total};
@@ -16,7 +17,7 @@ pub fn attend(q: &[f32], (k, v): (&[f32], &[f32]), rows: &[Place], dim: usize, s
     assert!(out.len() == d && d % dim == 0 && n > 0);
     assert!(rows.iter().all(|row| row.0 + d <= k.len() && row.1 + d <= v.len()), "a key or value leaves its slot");
     let pitch = n.next_multiple_of(LANES);
-    // Only grows: what an earlier call left is overwritten.
+    // The memory only grows. What an earlier call left in it is overwritten.
     if scores.len() < d / dim * pitch {
         scores.resize(d / dim * pitch, 0.0);
     }
@@ -39,11 +40,11 @@ pub fn attend(q: &[f32], (k, v): (&[f32], &[f32]), rows: &[Place], dim: usize, s
     plain(q, k, v, rows, dim, scores, out);
 }
 
-/// From products to weights, for every row of `pitch` scores, of which n are there.
+/// Turns products into weights, in every row of `pitch` scores, of which the first n are used.
 #[inline(always)]
 fn softmax(n: usize, pitch: usize, scale: f32, scores: &mut [f32]) {
     for scores in scores.chunks_exact_mut(pitch) {
-        // Whole vectors: what lies behind the last key counts as exp(−∞).
+        // Whole vectors are computed: what lies behind the last key counts as exp(−∞).
         scores[n..].fill(f32::NEG_INFINITY);
         let best = max(scores) * scale;
         scores.iter_mut().for_each(|w| *w = exp(w.mul_add(scale, -best)));

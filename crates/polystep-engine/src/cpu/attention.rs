@@ -1,8 +1,9 @@
-//! Softmax attention of packed sequences, one task per sequence and head, queries in blocks that stay in the cache.
+//! Softmax attention of packed sequences. There is one task for each sequence and head. It takes the queries in blocks that stay in
+//! the cache.
 //!
-//! The forward pass keeps only log-sum-exp; the backward pass computes the probabilities again as exp(score − lse).
-//! Gradients of keys and values are summed over query blocks from the last to the first: under a causal mask only the last
-//! block sees all keys, and it overwrites.
+//! The forward pass keeps only log-sum-exp (lse). The backward pass computes the probabilities again as exp(score − lse). It sums
+//! the gradients of keys and values over query blocks from the last to the first. Under a causal mask only the last block sees all
+//! keys, so it overwrites what was there, and the others add to it.
 #![allow(unsafe_code)] // tasks write disjoint rows and columns of the same slots
 
 use super::Buffer;
@@ -77,12 +78,12 @@ impl Scope<'_> {
         }
     }
 
-    /// Keys that the queries up to `last` (exclusive) may see.
+    /// How many keys the queries before `last` may see.
     fn seen(&self, last: usize, keys: usize) -> usize {
         if self.causal { keys.min(last) } else { keys }
     }
 
-    /// What a causal mask leaves of the scores of the queries from `first` on, of a product over keys, and of one over queries.
+    /// What a causal mask leaves, for the queries from `first` on: of the scores, of a product over keys, and of one over queries.
     fn parts(&self, first: usize) -> [Part; 3] {
         let first = first as isize;
         if self.causal { [Part::Lower(first), Part::Until(first), Part::From(-first)] } else { [Part::Full; 3] }
@@ -93,7 +94,7 @@ impl Scope<'_> {
     }
 }
 
-/// Gives `f` N matrices that this thread keeps, each with room for one block of queries and `keys` in whole vectors.
+/// Calls `f` with N matrices of this thread's own. Each has room for one block of queries and for `keys` keys in whole vectors.
 fn with_scores<const N: usize>(keys: usize, f: impl FnOnce([Matrix; N])) {
     SCORES.with_borrow_mut(|scores| {
         let (rows, pitch) = (N * BLOCK, keys.next_multiple_of(LANES));

@@ -1,5 +1,5 @@
-//! Memory of the CPU device: fp32 numbers that start on a cache line, so that no vector load straddles two; large ones on
-//! huge pages, because a product walks through more small pages than the processor remembers.
+//! Memory of the CPU device: fp32 numbers. A buffer starts on a cache line, so that no vector load crosses from one line to the
+//! next. Large buffers lie on huge pages, because a product touches more small pages than the processor's page cache (TLB) holds.
 #![allow(unsafe_code)] // allocates with an alignment of its own
 
 use super::matrix::Matrix;
@@ -8,7 +8,7 @@ use std::ptr::NonNull;
 
 const HUGE: usize = 2 << 20;
 
-/// Numbers in whole cache lines. Growing keeps what it holds and adds zeros; it never shrinks.
+/// Numbers in whole cache lines. A buffer that grows keeps its numbers and adds zeros. It never shrinks.
 pub struct Buffer {
     start: NonNull<f32>,
     len: usize,
@@ -35,7 +35,7 @@ fn layout(len: usize) -> Layout {
     Layout::from_size_align(bytes, align).expect("a buffer fits the address space")
 }
 
-/// Asks for huge pages; that it may be refused changes nothing but speed.
+/// Asks for huge pages. If the system refuses, only speed is lost.
 fn ask_for_huge_pages(_start: NonNull<f32>, _bytes: usize) {
     #[cfg(target_os = "linux")]
     {
@@ -61,7 +61,7 @@ impl Buffer {
         if n <= self.len {
             return;
         }
-        // A quarter more than asked: batches of packed text differ in length, and steps shall not allocate.
+        // A quarter more than asked: batches of packed text differ in length, and not every longer one should allocate.
         let room = if self.len == 0 { n } else { n + n / 4 };
         let len = room.next_multiple_of(16);
         let layout = layout(len);

@@ -10,7 +10,7 @@ use crate::{Batch, Heads};
 use rayon::prelude::*;
 use std::cell::RefCell;
 
-/// What one decoding step leaves for the next.
+/// What one decoding step hands to the next.
 #[derive(Default)]
 pub struct Decoding {
     most: usize,
@@ -29,7 +29,7 @@ pub struct Decoding {
 }
 
 impl Decoding {
-    /// For at most so many hypotheses.
+    /// A state for at most this many hypotheses.
     pub fn new(most: usize) -> Decoding {
         Decoding { most, ..Decoding::default() }
     }
@@ -71,7 +71,7 @@ impl Decoding {
             let log_sum = top + sum(vocab, |i| exp(row[i] - top)).ln();
             best.clear();
             for (token, &logit) in row.iter().enumerate() {
-                // Few get past this; of equals, the first token stays in front.
+                // Few tokens pass this test. Of equal ones, the first token stays in front.
                 if best.len() == k && best[k - 1].0.total_cmp(&logit).is_ge() {
                     continue;
                 }
@@ -91,11 +91,11 @@ thread_local! {
     static ROOM: RefCell<(Vec<Place>, Vec<f32>)> = const { RefCell::new((Vec::new(), Vec::new())) };
 }
 
-/// Below this many numbers of keys and values a second thread costs more than it gives.
+/// With fewer numbers of keys and values than this a second thread costs more than it saves.
 const WORTH_A_THREAD: usize = 128 * 1024;
 
-/// Attends for every hypothesis to the keys and values whose places `find(h, places)` gives; `keys` is about how many.
-/// `q` gives the query.
+/// Attention for every hypothesis h, with the query `q(h)`. `find(h, places)` gives the places of its keys and values; `keys` is
+/// about how many there are.
 fn for_each<'a>(
     d: usize,
     keys: usize,

@@ -1,6 +1,7 @@
-//! The dropout mask of one place in one step; drawn again by the backward op. See [`crate::philox`].
+//! The dropout mask of one op in one step. It is not stored: the backward op draws the same mask again. See [`crate::philox`].
 //!
-//! Eight counters are drawn side by side, so that the generator becomes vector code; the numbers are `philox::keep4`'s.
+//! Eight counters are drawn side by side, so that the compiler makes vector code of the generator. The numbers are those of
+//! `philox::keep4`.
 
 use crate::Dropout;
 use crate::philox::threshold;

@@ -1,7 +1,7 @@
-//! Token plus position, normed: the start of the residual stream, and its gradient.
+//! The start of the residual stream: the sum of token and position embedding, normed. And its gradient.
 //!
-//! Rows of the tables are summed over the batch in token order: each block of table rows looks for its own tokens, so no
-//! two threads meet in a row and no order depends on them.
+//! The gradient of a table row is a sum over the batch, in the order of its tokens. Each task has a block of table rows and looks
+//! for their tokens in the whole batch. So no two threads write to one row, and no order depends on threads.
 
 use super::Buffer;
 use super::dropout::Mask;
@@ -23,7 +23,7 @@ pub struct Tables<'a> {
 }
 
 impl<'a> Tables<'a> {
-    /// Of an op, in the step of this seed.
+    /// The tables of an op, in the step with this seed.
     pub fn new(op: &Embed, params: &'a [f32], seed: u64) -> Self {
         let of = |param: Param| &params[param.range()];
         let (gamma, beta) = (of(op.norm.gamma), of(op.norm.beta));

@@ -1,7 +1,7 @@
-//! Matrix products: cut into blocks, packed, computed tile by tile.
+//! Matrix products C = A·B. They are cut into blocks, which are packed and then computed tile by tile.
 //!
-//! k is summed in blocks of [`DEPTH`], in order, and never split between threads; how C is cut changes no bit. So threads
-//! and tile sizes may be chosen for speed alone.
+//! The sum over k goes in order, in blocks of [`DEPTH`], and is never divided among threads. How C is cut into tiles changes no bit
+//! of it. So the number of threads and the sizes of tiles may be chosen for speed alone.
 #![allow(unsafe_code)] // strided matrices by pointer, shared between threads
 
 use super::Buffer;
@@ -40,7 +40,7 @@ thread_local! {
     static PACKED: RefCell<(Buffer, Buffer)> = RefCell::default();
 }
 
-/// Rows of A that are packed at a time: with a panel of B they stay in the second cache.
+/// Rows of A that are packed at a time. Together with a panel of B they fit into the second cache.
 const A_ROWS: usize = 48;
 
 /// Columns of C per task of [`tall`]; also bounds the packed B of a [`Product`].
@@ -138,7 +138,7 @@ impl Product<'_> {
     }
 }
 
-/// Below this many multiplications a second thread costs more than it gives.
+/// With fewer multiplications than this a second thread costs more than it saves.
 const WORTH_A_THREAD: usize = 256 * 1024;
 
 /// Numbers of a packed k × n matrix.
@@ -180,7 +180,7 @@ pub struct Done {
     pub cols: usize,
 }
 
-/// `c = a·b` with many rows and a b that is used by all of them (weights): b is packed once. A task calls `done` for what it
+/// `c = a·b` with many rows, all of which use the same b (weights). So b is packed once. A task calls `done` for each part that it
 /// has finished.
 ///
 /// # Safety
@@ -195,11 +195,11 @@ pub unsafe fn wide(c: Matrix, plus: Plus, a: Matrix, b: Matrix, scratch: &mut Bu
     }
 }
 
-/// From so many weights on, reading them is worth a second thread even for one row.
+/// With at least this many weights a second thread is worth its cost even for one row, because reading them takes long.
 const WORTH_READING: usize = 192 * 1024;
 
-/// [`wide`] with a b that [`pack_wide`] has packed. Tasks take rows of c if there are many, else columns: then each weight is
-/// read by one thread only, once.
+/// [`wide`] with a b that [`pack_wide`] has packed. A task takes rows of c if there are many. Otherwise it takes columns, so that
+/// each weight is read once, by one thread.
 ///
 /// # Safety
 /// As [`Product::run`].
@@ -217,7 +217,7 @@ pub unsafe fn wide_packed(c: Matrix, plus: Plus, a: Matrix, packed: &[f32], done
     } else if row_blocks >= 4 * threads {
         (1, row_blocks)
     } else {
-        // More tasks than threads, where there is enough to do, balance a thread that starts late.
+        // If there is enough to do, more tasks than threads make up for a thread that starts late.
         let tasks = if m * n * k > 32 * WORTH_A_THREAD { 2 * threads } else { threads };
         let across = tasks.min(panels);
         (across, tasks.div_ceil(across).min(row_blocks))

@@ -1,8 +1,8 @@
 //! The linear layer y = x·Wᵀ + b and its three gradients.
 //!
 //! # Safety
-//! Of every function here: the memory of the matrices is there, nobody else uses what is written, and nobody writes to what
-//! is read.
+//! For every function here: the memory of the matrices is there; nobody else uses what the function writes; and nobody writes to
+//! what it reads.
 #![allow(unsafe_code)] // products take matrices by address
 
 use super::gemm::{Done, Plus, tall, wide, wide_packed};
@@ -19,7 +19,7 @@ pub struct Weights<'a> {
     pub b: Option<&'a [f32]>,
 }
 
-/// An activation right behind a product, applied to rows that are still in the cache.
+/// An activation that follows a product. It is applied to rows that are still in the cache.
 #[derive(Clone, Copy)]
 pub enum Then {
     /// None.

@@ -1,4 +1,4 @@
-//! Softmax cross-entropy, its gradient in place of the logits, and what was right.
+//! Softmax cross-entropy. Its gradient overwrites the logits. It also finds out which tokens and sequences are right.
 
 use super::Buffer;
 use super::math::{exp, max};

@@ -1,4 +1,4 @@
-//! Elementary functions without branches, so that loops over them become vector code, and sums in a fixed order.
+//! Elementary functions without branches, so that the compiler makes vector code of loops over them; and sums in a fixed order.
 //!
 //! exp is 2ⁿ·p(r) with |r| ≤ ln 2 / 2.
 
@@ -46,7 +46,7 @@ pub fn density(x: f32) -> f32 {
     exp(-0.5 * x * x) * 0.398_942_3
 }
 
-/// Σ f(i) over 0..n in a fixed order: sixteen lanes, then the lanes.
+/// Σ f(i) over 0..n in a fixed order: in sixteen lanes, which are added at the end.
 #[inline(always)]
 pub fn sum(n: usize, f: impl Fn(usize) -> f32) -> f32 {
     let mut lanes = [0f32; LANES];

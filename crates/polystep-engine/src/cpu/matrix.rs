@@ -57,7 +57,7 @@ impl Matrix {
         Matrix { start: self.at(i, j), rows, cols, ..self }
     }
 
-    /// Its memory with other, whole rows, where it has enough of it.
+    /// Its memory as a matrix of another shape with whole rows. It must be large enough.
     pub fn packed(self, rows: usize, cols: usize) -> Matrix {
         assert!(self.col == 1 && self.row == self.cols);
         Matrix::new(self.start, self.rows * self.cols, (rows, cols), cols, 0)
@@ -69,7 +69,7 @@ impl Matrix {
         self.start.wrapping_add(i * self.row + j * self.col)
     }
 
-    /// All of it, to be asked for before it is needed.
+    /// All of its memory, to be fetched before it is needed.
     pub fn ahead(self) -> Ahead {
         let lying = if self.col == 1 { self } else { self.t() };
         Ahead::new(lying.start, lying.row, lying.rows, lying.cols)

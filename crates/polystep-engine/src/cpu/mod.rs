@@ -1,8 +1,8 @@
-//! The CPU device: fp32, interpreted op by op over the real rows of the batch.
+//! The CPU device. It computes in fp32, op by op, over the real rows of the batch.
 //!
-//! The same inputs give the same bits on every run and at any number of threads: rows are split in blocks of fixed size and
-//! every sum has a fixed order. Slot i of every program lives in the same buffer, which grows to what the batches need, so
-//! a run in the steady state allocates nothing of its own.
+//! The same inputs give the same bits on every run and with any number of threads, because rows are split into blocks of a fixed
+//! size and every sum has a fixed order. Slot i of every program lives in the same buffer. The buffer grows to what the batches
+//! need, so after a while a run allocates nothing.
 
 mod activation;
 mod adam;
@@ -52,7 +52,7 @@ impl Size {
     fn rows(&self, dim: Dim) -> usize {
         match dim {
             Dim::Tokens(side) => self.0[side as usize],
-            // Grows with the positions that are reached: see `decode`.
+            // It grows with the positions that are reached; see `decode`.
             Dim::Cache(_) => 0,
         }
     }
@@ -119,7 +119,7 @@ fn add_time(times: &mut Vec<(&'static str, Duration)>, kind: &'static str, time:
     }
 }
 
-/// Lengths that belong together; ids are checked by the slices they index.
+/// Checks that the lengths fit together. Ids need no check: they index slices, which check them.
 fn consistent(packed: &Packed) -> Result {
     check_len("positions of a batch", packed.pos.len(), packed.ids.len())?;
     check_len("lengths of a batch", packed.cu.last().map_or(0, |&n| n as usize), packed.ids.len())

@@ -1,13 +1,13 @@
-//! `y = x·Wᵀ + b` for a few rows, as when one token per hypothesis is decoded: packing W would cost more than the product.
+//! `y = x·Wᵀ + b` for a few rows of x, as when one token per hypothesis is decoded. Here packing W would cost more than the product.
 //!
-//! Weights are read where they lie; two rows of W meet two rows of x in registers.
+//! So weights are read where they lie. Two rows of W are multiplied by two rows of x at a time, in registers.
 #![allow(unsafe_code)] // matrices by address
 
 use super::math::{LANES, total};
 use super::matrix::Matrix;
 use rayon::prelude::*;
 
-/// Up to so many rows it pays.
+/// With at most this many rows it is faster.
 pub const ROWS: usize = 16;
 
 /// Outputs of one task.

@@ -1,4 +1,4 @@
-//! Residual sum, dropout and layer norm in one pass over each row, and its gradient.
+//! Residual sum, dropout and layer norm in one pass over each row, and the gradient of all three.
 //!
 //! With x̂ = (s − mean)/std and h = γ·dy: LN'(dy) = (h − mean(h) − x̂·mean(h·x̂))/std, grad γ = Σ dy·x̂, grad β = Σ dy.
 
@@ -86,7 +86,7 @@ pub fn forward(
     for_blocks(rows, BLOCK, outs, |first, [s, st, y, y_stream]| {
         for r in 0..st.len() / 2 {
             let (at, y) = (r * d..(r + 1) * d, &mut y[r * d..(r + 1) * d]);
-            // The row of y holds x, then s, then y: it is in the nearest cache.
+            // The row of y holds first x, then s, then y, so that it stays in the nearest cache.
             match x {
                 Stream::Slot(x) => y.copy_from_slice(&x[(first + r) * d..(first + r + 1) * d]),
                 Stream::Sum => y.copy_from_slice(&s[at.clone()]),

@@ -1,8 +1,8 @@
-//! From an [`Op`] to the function that computes it: finds what it reads and writes.
+//! Calls the function that computes an [`Op`], with what the op reads and writes.
 //!
-//! A slot that is written is taken out of its place for the time of the op, so the borrow checker sees that reads and
-//! writes do not meet; an op that works in place says so by name. Products and attention take matrices by address instead:
-//! their operands may be columns of one slot.
+//! A slot that an op writes is taken out of its place while the op runs. So the borrow checker sees that reads and writes do not
+//! overlap. An op that works in place says so by its name. Products and attention take matrices by address instead, because their
+//! operands may be columns of one slot.
 #![allow(unsafe_code)] // matrices by address
 
 use super::attention::{self, Gradients, Operands, Scope};
@@ -22,7 +22,7 @@ impl Slots {
         &self.0[slot.0 as usize]
     }
 
-    /// Calls `f(the others, these)`; it may write to `these`. A slot that is not there is an empty buffer.
+    /// Calls `f(others, these)`, which may write to `these`. An absent slot is an empty buffer.
     fn writing<const N: usize>(&mut self, these: [Option<Slot>; N], f: impl FnOnce(&Slots, [&mut Buffer; N])) {
         let mut taken = these.map(|slot| slot.map(|s| take(&mut self.0[s.0 as usize])).unwrap_or_default());
         f(self, taken.each_mut());
@@ -92,7 +92,7 @@ impl Run<'_> {
         (scope, Operands { q, k, v, out, lse: self.matrix(slots, it.lse, heads.count) })
     }
 
-    /// Runs the first of `ops`, together with those behind it that are done on the way; returns how many were done.
+    /// Runs the first of `ops`, together with the ops behind it that can be computed in the same pass. Returns how many were run.
     pub fn step(&self, ops: &[Op], memory: &mut Memory, result: &mut StepResult) -> usize {
         let Memory { slots, params, grads, first, second, scratch, right, decoding, weights } = memory;
         let mask = |dropout| Mask::new(dropout, self.scalars.seed);

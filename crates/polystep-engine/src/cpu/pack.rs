@@ -1,4 +1,4 @@
-//! Operands of a product, copied into the panels that [`super::tile`] reads straight through.
+//! Packs the operands of a product: copies them into panels that [`super::tile`] reads from the first number to the last.
 #![allow(unsafe_code)] // strided matrices by pointer
 
 use super::matrix::Matrix;

@@ -1,5 +1,5 @@
-//! Work split over rows in blocks of a fixed size: which thread runs a block changes nothing, so results do not depend on the
-//! number of threads. Sums over rows go block by block into partial sums, which are then added in order.
+//! Divides rows into blocks of a fixed size, and the blocks among threads. Results do not depend on the number of threads, because
+//! the blocks do not. A sum over rows has one partial sum for each block; these are then added in order.
 #![allow(unsafe_code)] // hands disjoint parts of several buffers to threads at once
 
 use rayon::prelude::*;
@@ -25,7 +25,7 @@ unsafe impl Send for Out {}
 // SAFETY: as above.
 unsafe impl Sync for Out {}
 
-/// Below this many numbers a second thread costs more than it gives.
+/// With fewer numbers than this a second thread costs more than it saves.
 const WORTH_A_THREAD: usize = 16 * 1024;
 
 /// Calls `f(first row, parts)` for each block of `block` rows out of `rows`; `parts` are the block's own pieces of `outs`.

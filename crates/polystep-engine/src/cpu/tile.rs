@@ -1,7 +1,7 @@
 //! The one kernel of every matrix product: a tile of C in registers, over packed panels of A and B.
 //!
-//! A tile is `rows × 2 vectors`; each element is one chain of fused multiply-adds over k, in order, whatever the tile's
-//! shape. So bits depend neither on how C is cut into tiles nor on the width of the vectors.
+//! A tile is `rows × 2 vectors`. Each element is one chain of fused multiply-adds over k, in order, whatever the shape of the tile.
+//! So no bit depends on how C is cut into tiles, or on the width of the vectors.
 #![allow(unsafe_code)] // pointers and vector instructions
 
 #[cfg(target_arch = "x86_64")]
@@ -97,7 +97,7 @@ pub enum Panels {
 /// The largest k of one packed block.
 pub const DEPTH: usize = 384;
 
-/// Numbers from one row of a row-major panel to the next: off a power of two, or rows would share a cache set.
+/// Numbers from one row of a row-major panel to the next. It is no power of two, since rows would then share a cache set.
 pub const PITCH: usize = DEPTH + 16;
 
 /// Columns of B that the second cache holds at depth [`DEPTH`], with room for the rest.

@@ -1,4 +1,4 @@
-//! Weights of programs that do not train: packed once for the products, at the first use after they were set.
+//! Packed weights of programs that do not train. A weight is packed for its products when it is first used after it was set.
 #![allow(unsafe_code)] // products take matrices by address
 
 use super::Buffer;
@@ -10,7 +10,7 @@ use std::collections::HashMap;
 /// Packed weights by place and shape.
 #[derive(Default)]
 pub struct PackedWeights {
-    /// None where a program changes the parameters.
+    /// None if a program changes the parameters.
     packed: Option<HashMap<(usize, usize, usize), Buffer>>,
 }
 
@@ -28,7 +28,7 @@ impl PackedWeights {
         }
     }
 
-    /// `w` (out × inp) of these parameters, packed for `y = x·wᵀ`; none where that would have to be done every time.
+    /// `w` (out × inp) of these parameters, packed for `y = x·wᵀ`; none if it would have to be packed again for every run.
     pub fn get(&mut self, w: Param, params: &[f32]) -> Option<&[f32]> {
         let (out, inp) = (w.rows, w.cols);
         let buffer = self.packed.as_mut()?.entry((w.offset, out, inp)).or_insert_with(|| {

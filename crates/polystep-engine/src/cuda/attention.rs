@@ -1,5 +1,6 @@
-//! Attention as launches: short sequences go to kernels that hold a whole head in shared memory, long ones to kernels that
-//! walk over tiles. A batch with both gets both, side by side; which of them a graph needs is part of its key.
+//! Attention as launches of kernels. For short sequences there are kernels that hold a whole head in shared memory, for long ones
+//! kernels that walk over tiles. A batch with both kinds launches both, side by side. Which kernels a graph needs is part of
+//! its key.
 
 use super::compile::{SHORT, Unit, short_units};
 use super::driver::{Args, Grid};
@@ -9,8 +10,8 @@ use super::record::{Columns, Recorder, Sums, Work};
 use super::schedule::{Partial, Resource};
 use crate::{Attention, AttentionBack, Batch, EngineError, Heads, Packed, Result, Side, View};
 
-/// For each pair of (queries, keys): whether there are sequences of each length of [`SHORT`], and longer ones; of a
-/// sequence's two sides the longer one counts.
+/// For each pair of (queries, keys): whether the batch has sequences of each length of [`SHORT`], and whether it has longer
+/// ones. The length of a sequence is that of its longer side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub(super) struct Lengths([[bool; SHORT.len() + 1]; 4]);
 
@@ -32,7 +33,7 @@ impl Lengths {
     }
 }
 
-/// One launch for the sequences with more than `above` tokens, up to `rows` (0: without end).
+/// One launch for the sequences with more than `above` and at most `rows` tokens (0: no limit).
 struct Variant {
     rows: usize,
     above: usize,
@@ -47,7 +48,7 @@ struct Kernels {
 }
 
 impl Recorder<'_> {
-    /// Too few heads in a batch to fill the device.
+    /// Whether a batch has too few heads to fill the device.
     fn few(&self, heads: Heads) -> bool {
         self.machine.limits.sequences * heads.count <= 2 * self.machine.device.info.processors
     }
@@ -57,12 +58,12 @@ impl Recorder<'_> {
         if self.few(heads) { 2 } else { 1 }
     }
 
-    /// The launches that together take every sequence.
+    /// The launches that together cover every sequence.
     fn variants(&self, it: &Attention, kernel: &'static str) -> Vec<Variant> {
         let found = self.lengths.get(it.queries, it.keys);
         let mut loaded = short_units(it.heads.dim).map(|unit| self.machine.has(&unit, kernel));
         if self.few(it.heads) {
-            // One launch for all is quicker than one per length.
+            // One launch for all is faster than one per length.
             let largest = (0..SHORT.len()).rev().find(|i| found[*i]).unwrap_or(0);
             loaded[..largest].fill(false);
         }

@@ -22,7 +22,7 @@ pub(super) struct Key {
 }
 
 impl Key {
-    /// `stem` is for people.
+    /// `stem` is the readable part of the file name.
     pub(super) fn new(stem: &str, compiled_from: &str) -> Self {
         Key { stem: stem.into(), hash: blake3::hash(compiled_from.as_bytes()) }
     }
@@ -42,8 +42,8 @@ pub(super) fn base() -> Option<PathBuf> {
     given.or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache")))
 }
 
-/// The kernel of a key: from the cache under `base`, else made and put there. `fresh` does not read (the driver refused what
-/// was there).
+/// The kernel of a key, from the cache under `base`. If it is not there, it is made and put there. With `fresh` it is made in any
+/// case, because the driver refused the one in the cache.
 pub(super) fn cached(
     base: Option<PathBuf>,
     key: &Key,
@@ -67,11 +67,11 @@ fn refused(why: &str) -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, why)
 }
 
-/// Makes the folder, or closes it to others where it is open; an error if it is a link or belongs to somebody else.
+/// Makes the folder, or closes it to other users if it is open to them. An error if it is a link or belongs to somebody else.
 fn private_folder(base: &Path) -> io::Result<PathBuf> {
     let folder = base.join("polystep/kernels");
     DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
-    // A file that we make is ours; so must be the folders.
+    // A file that we make belongs to us, and so must the folders.
     let own = tempfile::NamedTempFile::new_in(&folder)?.as_file().metadata()?.uid();
     for part in [base.join("polystep"), folder.clone()] {
         let found = fs::symlink_metadata(&part)?;
@@ -175,7 +175,7 @@ mod tests {
         assert!(fs::symlink_metadata(&path).unwrap().is_file(), "the link was replaced");
         fs::set_permissions(&path, Permissions::from_mode(0o622)).unwrap();
         assert!(get(base.path(), &key, b"code").1);
-        // Only root can give a file away; elsewhere this part has nothing to show.
+        // Only root can give a file to another user. Without root this part tests nothing.
         if chown(&path, Some(12345), None).is_ok() {
             assert!(get(base.path(), &key, b"code").1);
             chown(&folder, Some(12345), None).unwrap();

@@ -1,7 +1,8 @@
-//! Kernels: sources embedded in the binary, compiled by NVRTC for the device and the model's sizes, cached as cubins.
+//! Compiles the kernels. Their sources are embedded in the binary. NVRTC compiles them for the device and for the sizes of the
+//! model, and the results, cubins, are cached.
 //!
-//! A unit is one .cu file with its sizes as macros (a layer norm of 256 columns and one of 512 are two units). Compiling
-//! needs no GPU: CI compiles every unit.
+//! A unit is one .cu file with its sizes as macros: a layer norm of 256 columns and one of 512 are two units. Compiling needs no
+//! GPU, so CI compiles every unit.
 
 #![allow(unsafe_code)] // NVRTC is a C library
 
@@ -128,7 +129,7 @@ fn c_string(text: &str) -> CString {
     CString::new(text.replace('\0', "")).unwrap_or_default()
 }
 
-/// One unit through NVRTC. The library must be open.
+/// Compiles one unit with NVRTC. The library must be open.
 fn compile(unit: &Unit, arch: &str) -> Result<Vec<u8>> {
     let good = sys::nvrtcResult::NVRTC_SUCCESS;
     let source = c_string(unit.source());
@@ -182,7 +183,7 @@ fn nvrtc_version() -> (i32, i32) {
     (major, minor)
 }
 
-/// A unit from the cache, or compiled and put there. `fresh` does not read the cache.
+/// A unit from the cache. If it is not there, it is compiled and put there. `fresh` does not read the cache.
 pub(super) fn cached(unit: &Unit, arch: &str, fresh: bool) -> Result<Vec<u8>> {
     let mut text = format!("{:?} {:?}\n", nvrtc_version(), unit.options(arch));
     text.extend(HEADERS.map(|(_, header)| header));

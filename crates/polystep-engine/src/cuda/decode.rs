@@ -1,5 +1,5 @@
-//! The ops of a decoder step as launches. A program that has them also gets one launch that brings the lineage up to date,
-//! before its first attention.
+//! The ops of a decoder step as launches. A program with such ops gets one more launch before its first attention. It updates the
+//! lineage: which hypothesis of each earlier step a hypothesis descends from.
 
 use super::compile::Unit;
 use super::driver::{Args, Grid};

@@ -1,7 +1,7 @@
-//! The few driver calls we use, each checked: memory, streams, events, kernels, graphs.
+//! The driver calls that we use, each checked: memory, streams, events, kernels, graphs.
 //!
-//! Handles are freed when dropped. All of them belong to the one primary context that [`Device`] keeps current; a value
-//! may move to another thread (the context is made current at each entry of the executor), never be shared by two.
+//! Handles are freed when they are dropped. All of them belong to the one primary context that [`Device`] keeps current. A
+//! value may move to another thread, because each entry of the executor makes the context current. Two threads must never share it.
 
 #![allow(unsafe_code)] // the driver is a C library
 
@@ -42,9 +42,9 @@ pub(super) struct Device {
     raw: sys::CUdevice,
     context: sys::CUcontext,
     pub(super) info: Info,
-    /// Largest shared memory of a block.
+    /// The most shared memory that a block may use.
     pub(super) shared_limit: usize,
-    /// Whether a launch may overlap the end of the one before, also in a graph (Hopper, CUDA 12.4).
+    /// Whether a launch may overlap the end of the launch before it, in a graph too (Hopper, CUDA 12.4).
     pub(super) overlaps: bool,
 }
 
@@ -108,13 +108,13 @@ impl Drop for Device {
     }
 }
 
-/// Waits for the whole context. "Synchronous" copies from pageable memory and memsets return before they have landed, and
-/// our streams do not wait for the default stream they run on.
+/// Waits for the whole context. Memsets, and "synchronous" copies from pageable memory, return before they are done. They run on
+/// the default stream, for which our streams do not wait.
 fn synchronize() -> Result {
     check("cuCtxSynchronize", result::ctx::synchronize())
 }
 
-/// Device memory, zeroed when made.
+/// Device memory. New memory is zeroed.
 pub(super) struct DeviceMemory {
     pub(super) at: u64,
     pub(super) bytes: usize,
@@ -148,13 +148,13 @@ impl DeviceMemory {
         Ok(memory)
     }
 
-    /// Panics unless the range lies inside.
+    /// Panics if the range does not lie inside.
     fn holds(&self, offset: usize, bytes: usize) {
         let end = offset.checked_add(bytes);
         assert!(end.is_some_and(|end| end <= self.bytes), "bytes {offset} to {end:?} of {} on the device", self.bytes);
     }
 
-    /// Writes from a byte offset on; waits.
+    /// Writes from a byte offset on, and waits until it is done.
     pub(super) fn put<T: bytemuck::Pod>(&self, offset: usize, values: &[T]) -> Result {
         self.holds(offset, std::mem::size_of_val(values));
         // SAFETY: the range lies inside this allocation, as was just checked.
@@ -162,7 +162,7 @@ impl DeviceMemory {
         synchronize()
     }
 
-    /// Reads from a byte offset on; waits.
+    /// Reads from a byte offset on, and waits until it is done.
     pub(super) fn get<T: bytemuck::Pod>(&self, offset: usize, len: usize) -> Result<Vec<T>> {
         let mut values = vec![T::zeroed(); len];
         self.holds(offset, std::mem::size_of_val(&values[..]));
@@ -171,7 +171,7 @@ impl DeviceMemory {
         Ok(values)
     }
 
-    /// Zeros everywhere; waits.
+    /// Writes zeros everywhere, and waits until it is done.
     pub(super) fn clear(&self) -> Result {
         // SAFETY: the whole of this allocation.
         check("cuMemset", unsafe { result::memset_d8_sync(self.at, 0, self.bytes) })?;
@@ -305,7 +305,7 @@ impl Graph {
         check("cuGraphLaunch", unsafe { result::graph::launch(self.exec, stream.raw) })
     }
 
-    /// Moves it to the device, so that the first launch is like every other.
+    /// Moves the graph to the device, so that the first launch takes no longer than the others.
     pub(super) fn upload(&self, stream: &Stream) -> Result {
         // SAFETY: as in `launch`.
         check("cuGraphUpload", unsafe { result::graph::upload(self.exec, stream.raw) })
@@ -338,7 +338,7 @@ impl Module {
     }
 }
 
-/// A kernel of a loaded module (which outlives it: both live in the executor).
+/// A kernel of a loaded module. The module outlives it, since the executor owns both.
 #[derive(Clone, Copy)]
 pub(super) struct Kernel {
     raw: sys::CUfunction,

@@ -1,8 +1,8 @@
 //! Matrix products through cuBLASLt, one plan per shape.
 //!
-//! The decision a reader would get wrong: the algorithm is the heuristic's first choice, never the fastest of a timing.
-//! A timed choice may differ from run to run, and with it the order of sums: losses would no longer repeat bit for bit.
-//! For the same reason split sums must go through the workspace (no atomics), and each stream has its own workspace.
+//! The decision a reader would get wrong: the algorithm is the first choice of the library's heuristic. It is never chosen by
+//! timing. A timed choice may differ from run to run. So would the order of sums, and losses would not repeat bit for bit. For
+//! the same reason a sum that is split goes through the workspace, without atomics, and each stream has its own workspace.
 
 #![allow(unsafe_code)] // cuBLASLt is a C library
 
@@ -31,12 +31,12 @@ pub(super) struct Gemm {
     /// D in fp32 (weight gradients), else bf16.
     pub(super) wide: bool,
     pub(super) bias: bool,
-    /// Runs beside others and shall take no more than so many multiprocessors; 0 for all.
+    /// The most multiprocessors that the product may use, if others run beside it; 0 for all.
     pub(super) beside: usize,
 }
 
 impl Gemm {
-    /// Of sizes m, n, k and leading dimensions of A, B and D; nothing transposed, D in bf16.
+    /// A product of sizes m, n, k, with the leading dimensions of A, B and D. Nothing is transposed, and D is bf16.
     pub(super) fn new((m, n, k): (usize, usize, usize), [lda, ldb, ldd]: [usize; 3]) -> Self {
         Gemm { m, n, k, lda, ldb, ldd, ..Gemm::default() }
     }
@@ -85,7 +85,7 @@ impl Drop for Prepared {
 pub(super) struct Gemms {
     handle: sys::cublasLtHandle_t,
     plans: HashMap<Key, Prepared>,
-    /// Plans that have not run yet: they must, once, before they are captured.
+    /// Plans that have not run yet. Each must run once before it is captured.
     pub(super) fresh: Vec<(Gemm, Operands)>,
 }
 
@@ -235,7 +235,8 @@ impl Gemms {
         }
     }
 
-    /// Runs every fresh plan once, into scratch memory: cuBLASLt loads its kernels on first use, which a capture must not see.
+    /// Runs every fresh plan once, into scratch memory. cuBLASLt loads a kernel when it is first used, and that must not happen
+    /// during a capture.
     pub(super) fn warm_up(&mut self, workspace: &DeviceMemory, stream: &Stream) -> Result {
         let fresh = std::mem::take(&mut self.fresh);
         let Some(bytes) = fresh.iter().map(|(g, _)| g.ldd * g.n * g.element()).max() else {

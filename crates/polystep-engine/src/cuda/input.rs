@@ -1,7 +1,8 @@
 //! The input block of a step: header, cumulative lengths, ids, positions, labels. One copy to the device per step.
 //!
-//! Where its parts lie depends on the graph's capacities alone, so the pointers that a graph holds stay right for every batch that
-//! it runs on. Rows past the batch get token 0 at position 0: real table rows, so that forward values stay finite.
+//! The places of its parts depend only on the capacities of the graph. So the pointers in a graph are right for every batch that it
+//! runs on. Rows past the end of the batch get token 0 at position 0. These are real rows of the tables, so forward values stay
+//! finite.
 
 use crate::{Batch, Limits, Op, Packed, Program, Scalars};
 
@@ -16,7 +17,7 @@ pub(super) struct InputBlock {
     pub(super) ids: [usize; 2],
     pub(super) pos: [usize; 2],
     pub(super) labels: usize,
-    /// Of the hypotheses, while decoding.
+    /// The parts of the hypotheses, while decoding.
     pub(super) parents: usize,
     pub(super) sources: usize,
     pub(super) words: usize,
@@ -41,7 +42,7 @@ impl InputBlock {
         InputBlock { cu, ids, pos, labels, parents, sources, words: at, rows, sequences: limits.sequences }
     }
 
-    /// Writes a batch. Hypotheses answer the sources that were encoded before: `encoded` are their cumulative lengths.
+    /// Writes a batch. `encoded` are the cumulative lengths of the sources that were encoded before; hypotheses refer to these.
     pub(super) fn fill(
         &self,
         out: &mut [u32],

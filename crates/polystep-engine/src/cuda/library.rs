@@ -1,7 +1,7 @@
 //! Finds the CUDA libraries without ever needing them to build.
 //!
-//! The decision a reader would get wrong: every library is opened here, by path if need be, *before* cudarc asks for it.
-//! cudarc panics when a library is missing; once one is loaded under its soname, cudarc's own `dlopen` finds that copy.
+//! The decision a reader would get wrong: every library is opened here, by path if necessary, *before* cudarc asks for it.
+//! cudarc panics if a library is missing. Once a library is loaded under its soname, cudarc's own `dlopen` finds that copy.
 
 #![allow(unsafe_code)] // dlopen
 
@@ -26,7 +26,7 @@ pub struct Library {
     pub place: String,
 }
 
-/// What `doctor` shows of a machine that can run CUDA programs.
+/// What `doctor` shows about a machine that can run CUDA programs.
 #[derive(Clone, Debug)]
 pub struct Info {
     /// The device's name.
@@ -112,7 +112,8 @@ fn folders() -> Vec<PathBuf> {
     folders
 }
 
-/// Opens the first of `names` that the loader or one of our folders has. `before` are opened first from the same folder.
+/// Opens the first of `names` that the loader or one of our folders has. The libraries `before` are opened first, from the same
+/// folder.
 fn find(names: &[&str], before: &str, help: &str) -> Result<Library> {
     let own = std::env::var_os("POLYSTEP_NVRTC_DIR").is_some();
     let loader = |found: &mut Option<Library>| {

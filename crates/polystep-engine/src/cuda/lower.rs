@@ -1,7 +1,8 @@
-//! Each op as launches. The arguments of every launch stand in the order of the kernel's signature.
+//! Lowers each op to launches. The arguments of a launch are in the order of the kernel's signature.
 //!
-//! Bias gradients: the kernel that writes `dy` has its columns in registers and leaves their sums beside it; only where no
-//! such sums exist does a pass of its own add them up. Weight gradients leave the critical path ([`Path::Side`]).
+//! A bias gradient is the column sums of `dy`. The kernel that writes `dy` has its columns in registers, so it also leaves their
+//! sums. A separate pass computes the sums only if no kernel has left them. Weight gradients run beside the critical path
+//! ([`Path::Side`]).
 
 use super::compile::{Unit, pack_width};
 use super::driver::{Args, Grid};
@@ -21,7 +22,7 @@ fn drop_words(dropout: Option<Dropout>) -> [u64; 4] {
     })
 }
 
-/// Slots as resources; absent ones are left out.
+/// Slots as resources. Absent slots are left out.
 pub(super) fn slots<const N: usize>(of: [impl Into<Option<Slot>>; N]) -> Vec<Resource> {
     of.into_iter().filter_map(Into::into).map(|s| Resource::Slot(s.0)).collect()
 }
@@ -190,7 +191,7 @@ impl Recorder<'_> {
     fn linear_back(&mut self, back: &LinearBack) -> Result {
         let LinearBack { of: Linear { x, w, b, .. }, dy, dx } = *back;
         self.bias_gradient(dy, b)?;
-        // dx comes first, it is what the next op waits for; unless it overwrites what the weight gradient reads.
+        // dx comes first, because the next op waits for it; unless it overwrites what the weight gradient reads.
         let in_place = dx.is_some_and(|dx| dx.slot == x.slot || dx.slot == dy.slot);
         if in_place {
             self.weight_gradient(x, w, dy)?;
@@ -201,7 +202,7 @@ impl Recorder<'_> {
         if in_place { Ok(()) } else { self.weight_gradient(x, w, dy) }
     }
 
-    /// The gradient of a bias: from the sums that the producer of `dy` left, or by a pass of its own.
+    /// The gradient of a bias: from the sums that the producer of `dy` left, or by a separate pass.
     pub(super) fn bias_gradient(&mut self, dy: View, b: Option<Param>) -> Result {
         match b {
             Some(b) if !self.bias_from_columns(dy, b)? => {

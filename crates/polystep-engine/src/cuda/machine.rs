@@ -1,4 +1,5 @@
-//! Everything that lives on the device: kernels, flat buffers, slots, partial sums, streams. Allocated once, for the limits.
+//! Everything that lives on the device: kernels, flat buffers, slots, partial sums, streams. It is allocated once, for the largest
+//! batch that the limits allow.
 
 use std::collections::HashMap;
 
@@ -13,7 +14,7 @@ use crate::{Dim, Dtype, EngineError, Limits, Op, Program, Result, Side, Slot};
 /// Streams beside the two of the critical path.
 pub(super) const SIDES: usize = 3;
 
-/// Results that wait on the device to be read.
+/// How many results may wait on the device to be read.
 pub(super) const RING: usize = 4096;
 
 /// Blocks of the pass that adds up the squares of the gradient.
@@ -44,7 +45,7 @@ pub(super) fn short_bytes(head_dim: usize, rows: usize, backward: bool) -> usize
     if backward { 4 * tile + rows * (rows + 8) * 2 } else { 3 * tile }
 }
 
-/// Columns that a block of embed_back_token takes: as many as its table fits in shared memory with.
+/// Columns that a block of embed_back_token takes: as many as fit into shared memory with its table.
 pub(super) fn token_columns(vocabulary: usize, limit: usize) -> usize {
     [128, 64, 32].into_iter().find(|cols| vocabulary * cols * 4 <= limit.min(96 * 1024)).unwrap_or(32)
 }
@@ -62,7 +63,8 @@ fn shared_bytes(unit: &Unit, kernel: &str, limit: usize) -> usize {
     }
 }
 
-/// Rounds a number of tokens up to the capacity of a graph: finely where a tile more is dear, coarsely where graphs are many.
+/// Rounds a number of tokens up to the capacity of a graph. Small numbers are rounded finely, since one more tile is expensive
+/// there. Large numbers are rounded coarsely, so that there are few graphs.
 pub(super) fn capacity(tokens: usize) -> usize {
     let step = match tokens {
         0..=2048 => 64,
@@ -72,7 +74,7 @@ pub(super) fn capacity(tokens: usize) -> usize {
     tokens.max(1).next_multiple_of(step)
 }
 
-/// The device's memory and tools. Fields are dropped in order: the device last.
+/// The device's memory and tools. Fields are dropped in order, so the device comes last.
 pub(super) struct Machine {
     pub(super) gemms: Gemms,
     kernels: HashMap<(Unit, &'static str), Kernel>,
@@ -94,7 +96,7 @@ pub(super) struct Machine {
     pub(super) top_tokens: DeviceMemory,
     pub(super) top_logprobs: DeviceMemory,
     lineages: [DeviceMemory; 2],
-    /// Where each slot lies, and the memory behind them: slot i of every program is in the same place.
+    /// Where each slot lies, and the memory of all slots. Slot i of every program is in the same place.
     slots: Vec<u64>,
     arena: DeviceMemory,
     /// Partial sums by (program, op, which).
@@ -196,7 +198,7 @@ impl Machine {
         top_k(&self.programs)
     }
 
-    /// The two tables of lineages, which take turns.
+    /// The two tables of lineages. Each step reads one and writes the other.
     pub(super) fn lineages(&self) -> [u64; 2] {
         [self.lineages[0].at, self.lineages[1].at]
     }
@@ -212,7 +214,7 @@ impl Machine {
         self.kernels.contains_key(&(unit.clone(), name))
     }
 
-    /// Sees to it that there are so many events.
+    /// Makes sure that there are at least this many events.
     pub(super) fn need_events(&mut self, count: usize) -> Result {
         while self.events.len() < count {
             self.events.push(Event::new(false)?);
@@ -235,10 +237,10 @@ fn top_k(programs: &[Program]) -> usize {
 
 type Loaded = (Vec<Module>, HashMap<(Unit, &'static str), Kernel>);
 
-/// Compiles (or finds in the cache) and loads the units; several at once, since a cold start compiles them all.
+/// Loads the units, from the cache or compiled. Several are compiled at once, since the first start compiles them all.
 fn load(device: &Device, units: &[Unit]) -> Result<Loaded> {
     let (major, minor) = device.info.capability;
-    // Hopper's warpgroup products belong to exactly that architecture.
+    // Hopper's warpgroup products exist on exactly that architecture.
     let arch = if (major, minor) == (9, 0) { "sm_90a".into() } else { format!("sm_{major}{minor}") };
     let cubins: Vec<Result<Vec<u8>>> = std::thread::scope(|scope| {
         let threads: Vec<_> = units.iter().map(|unit| scope.spawn(|| compile::cached(unit, &arch, false))).collect();

@@ -1,11 +1,14 @@
-//! The CUDA device: every program becomes a CUDA graph, in bf16 with fp32 sums, master weights and residual stream.
+//! The CUDA device. Every program becomes a CUDA graph. It computes in bf16; sums, master weights and the residual stream are fp32.
 //!
-//! The decisions a reader would get wrong. A graph has fixed shapes, so token counts are rounded up per side and one graph
-//! is kept per (program, capacities); what changes from step to step (batch, learning rate, seed) lies in one input block
-//! on the device. Nothing in `run` waits for the device unless it is eight steps behind. Nothing is chosen by timing and
-//! nothing is added by atomics: two runs of one seed on one kind of GPU agree bit for bit.
+//! The decisions a reader would get wrong:
+//! - A graph has fixed shapes. So the numbers of source and target tokens are rounded up to capacities, and there is one graph for
+//!   each program and pair of capacities. What changes from step to step (batch, learning rate, seed) lies in one input block on
+//!   the device.
+//! - `run` waits for the device only if the device is eight steps behind.
+//! - Nothing is chosen by timing and nothing is added by atomics. So two runs of one seed on one kind of GPU agree bit for bit.
 //!
-//! library → compile, cache → machine (memory) → record + lower (ops to launches, schedule) → graphs, here.
+//! The way of a program: `library` finds CUDA; `compile` and `cache` supply the kernels; `machine` allocates memory; `record`,
+//! `lower` and `schedule` turn ops into launches on streams; this module keeps and runs the graphs.
 
 #![allow(unsafe_code)] // Send, for one type
 
@@ -38,13 +41,14 @@ use input::InputBlock;
 use machine::{Machine, RING, capacity};
 use record::{Mode, Recorder};
 
-/// Steps that the host may be ahead of the device.
+/// How many steps the host may be ahead of the device.
 const AHEAD: usize = 8;
 
-/// Graphs kept; the one unused for longest goes first.
+/// How many graphs are kept. The graph that was unused for longest is dropped first.
 const GRAPHS: usize = 512;
 
-/// Program, capacities, and which kinds of lengths occur (long sequences need kernels of their own).
+/// What a graph is made for: a program, capacities, and the kinds of lengths that occur, since long sequences have their own
+/// kernels.
 type Key = (usize, [usize; 2], Lengths);
 
 struct Captured {
@@ -109,7 +113,7 @@ impl Cuda {
     /// The capacities of the graph for a batch.
     fn rows(&self, batch: &Batch) -> [usize; 2] {
         if !batch.hypotheses.sources.is_empty() {
-            // Hypotheses end one by one: powers of two keep the graphs few.
+            // Hypotheses end one by one. With powers of two there are few graphs.
             return [capacity(0), capacity(batch.tgt.tokens().next_power_of_two().min(self.machine.limits.tgt_tokens))];
         }
         [capacity(batch.src.tokens()), capacity(batch.tgt.tokens())]
@@ -139,7 +143,7 @@ impl Cuda {
         Ok(())
     }
 
-    /// Puts the batch on its way to the device.
+    /// Starts copying the batch to the device.
     fn send(&mut self, program: usize, block: InputBlock, batch: &Batch, scalars: &Scalars) -> Result {
         let (pinned, event) = &mut self.pinned[(self.runs % AHEAD as u64) as usize];
         event.wait()?;
@@ -168,8 +172,8 @@ impl Cuda {
         self.machine.ring.clear()
     }
 
-    /// Times every launch of a program on a batch by itself, and adds up by kind, the dearest first. Leaves parameters and
-    /// moments in an undefined state if the program trains.
+    /// Times every launch of a program on a batch by itself, and adds up the times by kind of launch, the longest first. If the
+    /// program trains, parameters and moments are undefined afterwards.
     pub fn profile(&mut self, program: usize, batch: &Batch, scalars: &Scalars) -> Result<Vec<Cost>> {
         self.run(program, batch, scalars)?;
         self.machine.wait()?;

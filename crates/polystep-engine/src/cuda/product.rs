@@ -1,6 +1,7 @@
-//! Matrix products by our own kernel, product.cu, where it beats cuBLASLt: with few rows. Its launch overlaps the end of the
-//! one before, it fetches weights meanwhile, and it applies the activation, or its slope, to the tile in its hands. Weight
-//! gradients have no activation and no weights, but a tile of theirs takes few multiprocessors from the critical path.
+//! Matrix products by our own kernel, product.cu. It is used for products with few rows, where it is faster than cuBLASLt for three
+//! reasons: its launch overlaps the end of the launch before; it fetches weights during that time; and it applies the activation,
+//! or its slope, to a tile that is still in registers. For weight gradients the reason is another one: our kernel takes fewer
+//! multiprocessors from the critical path.
 
 use super::compile::Unit;
 use super::driver::{Args, Grid};
@@ -9,14 +10,14 @@ use super::record::{Columns, Recorder, Sums};
 use super::schedule::{Partial, Path, Resource};
 use crate::{Activate, ActivateBack, Dtype, Linear, LinearBack, Op, Param, Result, View};
 
-/// What a product is of, and what follows it.
+/// The operands of a product, and what follows it.
 #[derive(Clone, Copy)]
 pub(super) enum Next {
     /// x·Wᵀ + b.
     Nothing,
     /// dy·W.
     Input,
-    /// act(x·Wᵀ + b), the sum kept as well.
+    /// act(x·Wᵀ + b). The sum before the activation is stored too.
     Activation(Activate),
     /// dy·W∘act'(h), with its column sums.
     Slope(Activate),
@@ -25,7 +26,7 @@ pub(super) enum Next {
 /// Side of the square tile of the result that a block makes with its 128 threads.
 const TILE: usize = 64;
 
-/// Up to so many rows our kernel is quicker (measured on an H200; with more, cuBLASLt's tiles win).
+/// With at most this many rows our kernel is faster than cuBLASLt (measured on an H200).
 const FEW: usize = 6144;
 
 /// NEXT and FLIP of product.cu.
@@ -56,14 +57,14 @@ pub(super) fn units() -> [Unit; 5] {
 /// The most shared memory that a product takes.
 pub(super) const SHARED: usize = shared(usize::MAX);
 
-/// Tiles of both operands that lie in shared memory at once: more of them for sums over more than 256 columns (LONG).
+/// Bytes of shared memory for sums over k columns. They hold several tiles of both operands, more of them if k > 256 (LONG).
 const fn shared(k: usize) -> usize {
     let stages = if k > 256 { 6 } else { 4 };
     stages * 2 * TILE * TILE * 2
 }
 
 impl Recorder<'_> {
-    /// Whether our kernel takes a product of these sizes and operands: there are few rows, and no tile crosses an edge.
+    /// Whether our kernel takes a product of these sizes and operands. It must have few rows, and no tile may cross an edge.
     fn fits(&self, rows: usize, sizes: [usize; 2], views: [View; 2], unit: &Unit) -> bool {
         rows <= FEW
             && [rows, sizes[0], sizes[1]].iter().all(|size| size.is_multiple_of(TILE))

@@ -1,7 +1,8 @@
-//! Turns launches into nodes of a graph: prepares what they need, places them on streams, or times them one by one.
+//! Turns launches into nodes of a graph.
 //!
-//! A program is lowered twice before its first run: once to *prepare* (plans, partial sums and job tables are allocated,
-//! nothing runs), once to *capture*. Both passes walk the same code, so they cannot disagree about what is needed.
+//! A program is lowered twice before its first run. The first pass *prepares*: it allocates plans, partial sums and job tables, and
+//! runs nothing. The second pass *captures* the launches, placed on streams. Both passes run the same code, so they cannot disagree
+//! about what is needed. A third kind of pass, for `profile`, times the launches one by one.
 
 use std::collections::HashMap;
 
@@ -17,7 +18,7 @@ use crate::{Dim, Param, Program, Result, Slot, View};
 /// Label and microseconds of each launch.
 pub(super) type Times = Vec<(String, f64)>;
 
-/// What lowering is for.
+/// The purpose of a pass.
 pub(super) enum Mode {
     Prepare,
     Capture(Schedule),
@@ -35,7 +36,7 @@ pub(super) enum Call {
     Gemm(Gemm, Operands),
 }
 
-/// Partial sums that an op has left: `count` rows, `stride` numbers apart.
+/// Partial sums that an op has left: `count` rows, each `stride` numbers behind the one before.
 #[derive(Clone, Copy)]
 pub(super) struct Sums {
     pub(super) from: u64,
@@ -45,7 +46,7 @@ pub(super) struct Sums {
 }
 
 impl Sums {
-    /// Of the same rows, the numbers from this column on.
+    /// The same rows, from this column on.
     pub(super) fn column(self, first: usize) -> Sums {
         Sums { from: self.from + 4 * first as u64, ..self }
     }
@@ -93,7 +94,8 @@ impl<'a> Recorder<'a> {
         Recorder { machine, program, rows, lengths, block, op: 0, mode, columns: HashMap::new(), jobs: Vec::new() }
     }
 
-    /// Lowers every op, adds up what is left, ends the capture. Returns the graph (capture) or the timings (profile).
+    /// Lowers every op, launches the reductions that are still pending, and ends the capture. Returns the graph (capture) or the
+    /// timings (profile).
     pub(super) fn finish(mut self) -> Result<(Option<Graph>, Times)> {
         let ops = self.info().ops.clone(); // lowering changes the machine, and looks at other ops of the program
         let lowered = self.all(&ops);
@@ -160,7 +162,7 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// 0 source, 1 target, −1 for slots all of whose rows are real.
+    /// 0 for source, 1 for target, −1 for slots without padding rows.
     pub(super) fn side_of(&self, slot: Slot) -> i32 {
         match self.info().info(slot).rows {
             Dim::Tokens(side) => side as i32,
@@ -202,23 +204,23 @@ impl<'a> Recorder<'a> {
         Ok(at)
     }
 
-    /// Blocks that share the rows of a slot out among themselves: in this graph, and the most in any (for their sums).
+    /// How many blocks divide the rows of a slot among themselves: in this graph, and at most in any graph (memory for their sums).
     pub(super) fn blocks(&self, slot: Slot, rows_each: usize, most: usize) -> (usize, usize) {
         let count = |rows: usize| rows.div_ceil(rows_each).clamp(1, most);
         (count(self.rows_of(slot)), count(self.machine.most_rows(self.info().info(slot).rows)))
     }
 
-    /// Says that a slot now holds something else: column sums of its old contents no longer count.
+    /// Notes that a slot was overwritten: column sums of its old contents are no longer valid.
     pub(super) fn overwritten(&mut self, slot: Slot) {
         self.columns.remove(&slot);
     }
 
-    /// Says that column sums of a slot were left as partial sums.
+    /// Notes that column sums of a slot were left as partial sums.
     pub(super) fn summed(&mut self, slot: Slot, columns: Columns) {
         self.columns.entry(slot).or_default().push(columns);
     }
 
-    /// The same for some columns of a slot, the others keeping their sums.
+    /// The same for some columns of a slot. The other columns keep their sums.
     pub(super) fn summed_part(&mut self, slot: Slot, columns: Columns) {
         let all = self.columns.entry(slot).or_default();
         all.retain(|c| c.col + c.width <= columns.col || c.col >= columns.col + columns.width);

@@ -1,9 +1,9 @@
-//! Which stream a launch goes to, and for whom it waits.
+//! Decides which stream a launch goes to, and which other launches it waits for.
 //!
-//! Launches say what they read and write; the order between two of them follows from that alone (read after write, write
-//! after read, write after write), so a slot that the program reuses is never overwritten under a reader on another
-//! stream. In a captured graph streams are only a way to write down these edges. Vector clocks leave out edges that follow
-//! from others. This file knows nothing of CUDA.
+//! Each launch names what it reads and writes. The order of two launches follows from that alone: read after write, write after
+//! read, write after write. So a slot that the program reuses is never overwritten while a launch on another stream still reads
+//! it. In a captured graph, streams are only a way to express these edges. Vector clocks leave out edges that follow from others.
+//! This file does not use CUDA.
 
 use std::collections::HashMap;
 
@@ -43,7 +43,7 @@ pub(super) enum Partial {
     Keys,
     /// Of its values.
     Values,
-    /// Of the columns of a gradient, by a pass of its own.
+    /// Of the columns of a gradient, by a separate pass.
     Columns,
     /// Of the columns of a product, one row per row of tiles.
     Tiles,
@@ -77,7 +77,7 @@ pub(super) struct Placement {
     pub(super) stream: usize,
     /// Nodes on other streams to wait for.
     pub(super) waits: Vec<usize>,
-    /// Follows a launch of its own stream and no other: it may start before that one has ended.
+    /// Whether it waits only for a launch of its own stream. Then it may start before that launch has ended.
     pub(super) early: bool,
 }
 
@@ -87,7 +87,7 @@ const MAINS: usize = 2;
 /// The launches so far.
 pub(super) struct Schedule {
     nodes: Vec<Node>,
-    /// For each stream: how far into every other stream its next launch is ordered after.
+    /// For each stream and every other one: the last launch there that is ordered before the next launch here.
     clocks: Vec<Vec<usize>>,
     last: Vec<usize>,
     access: HashMap<Resource, Access>,
@@ -114,7 +114,7 @@ impl Schedule {
         place
     }
 
-    /// Places launches that write different parts of the same things: none waits for another.
+    /// Places launches that write different parts of the same resources. None of them waits for another.
     pub(super) fn place_together(&mut self, count: usize, reads: &[Resource], writes: &[Resource]) -> Vec<Placement> {
         let before = self.before(reads, writes);
         let mut places = Vec::new();
@@ -127,8 +127,8 @@ impl Schedule {
         places
     }
 
-    /// The side stream unused for longest; or the main stream that already ends with what is read, else the one unused for
-    /// longest.
+    /// On the side: the stream that was unused for longest. On the critical path: the main stream that ends with a launch whose
+    /// result is read, otherwise the one that was unused for longest.
     fn stream(&self, path: Path, reads: &[Resource]) -> usize {
         let oldest = |streams: std::ops::Range<usize>| streams.min_by_key(|s| self.last[*s]).unwrap_or(0);
         if self.joined {
@@ -172,7 +172,7 @@ impl Schedule {
         }
     }
 
-    /// Brings every stream back to the first one, where the next launch goes.
+    /// Joins every stream to the first one, where the next launch goes.
     pub(super) fn join(&mut self) -> Vec<usize> {
         let ends = self.last[1..].to_vec();
         self.joined = true;
