@@ -1,4 +1,4 @@
-//! What can go wrong in a run, each as one sentence that says what to do.
+//! What can go wrong in a run. Each error is one sentence, and says what to do.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ pub enum LearnError {
     /// A file.
     #[error(transparent)]
     Record(#[from] RecordError),
-    /// A checkpoint or weight file whose bytes are not those that were written.
+    /// A damaged checkpoint or weight file: its bytes are not those that were written.
     #[error("{} is damaged ({why}){help}", path.display())]
     Damaged {
         /// Which one.
@@ -28,7 +28,7 @@ pub enum LearnError {
         /// What to do; begins with `: ` or is empty.
         help: String,
     },
-    /// A whole file that belongs to another model or run.
+    /// A file that is not damaged, but belongs to another model or run.
     #[error("{} belongs to another run: {why}", path.display())]
     Mismatch {
         /// Which one.
@@ -56,7 +56,7 @@ pub enum LearnError {
     Data(String),
 }
 
-/// What a person wrote wrongly.
+/// An error in what a person wrote.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ConfigError {
@@ -72,7 +72,7 @@ impl ConfigError {
         ConfigError { message: message.into(), span: None }
     }
 
-    /// A sentence about a place of the text, which begins with its line.
+    /// A sentence about a place in the text. It begins with the number of the line.
     pub(crate) fn at(text: &str, span: Range<usize>, message: impl std::fmt::Display) -> Self {
         let line = text[..span.start.min(text.len())].matches('\n').count() + 1;
         ConfigError { message: format!("line {line}: {message}"), span: Some(span) }

@@ -86,7 +86,8 @@ fn tokenizer_config_json(config: &ModelConfig) -> Value {
     })
 }
 
-/// A word-level vocabulary behind a regular expression that cuts text into our tokens, longest first; `*FAC` is `*`, `FAC`.
+/// The tokenizer: a regular expression cuts text into our tokens, the longest first, and a vocabulary gives their numbers. `*FAC` is
+/// cut into `*` and `FAC`.
 fn tokenizer_json(notation: Notation) -> Value {
     let vocabulary: serde_json::Map<String, Value> =
         (0..VOCABULARY as u8).map(|id| (token::name(id).to_owned(), json!(id))).collect();

@@ -1,4 +1,4 @@
-//! safetensors files with checksums: what checkpoints and weights have in common.
+//! safetensors files with checksums. Checkpoints and weights are such files.
 //!
 //! The header is written here rather than by the `safetensors` crate, because the crate keeps metadata in a hash map, and two
 //! equal files must be equal byte for byte. Reading goes through the crate.
@@ -36,7 +36,7 @@ pub struct Tensor<'a> {
     pub bytes: &'a [u8],
 }
 
-/// Writes a whole file, or nothing.
+/// Writes the file in one piece: if that fails, nothing is written.
 pub fn save(path: &Path, metadata: Metadata, tensors: &[Tensor]) -> Result<(), LearnError> {
     let mut entries = Map::new();
     let mut at = 0;
@@ -119,7 +119,8 @@ pub fn floats(dtype: safetensors::Dtype, bytes: &[u8]) -> Option<Vec<f32>> {
     }
 }
 
-/// Of the metadata, the header's entries of the tensors if given, and the data. Entries are in the order of their names.
+/// The checksum of the metadata, of the tensors' entries in the header if given, and of the data. Entries are in the order of their
+/// names.
 fn checksum<'a>(
     metadata: &Metadata,
     entries: Option<&Map<String, Value>>,
@@ -145,7 +146,7 @@ fn checksum<'a>(
 mod tests {
     use super::*;
 
-    /// Not even one that hits the key of a checksum.
+    /// Not even a flipped bit in the key of a checksum goes unnoticed.
     #[test]
     fn no_flipped_bit_of_the_header_passes() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! `model.safetensors`: the weights under their Hugging Face names, as BART or mBART of `transformers` loads them.
+//! `model.safetensors`: the weights under their Hugging Face names, so that BART or mBART of `transformers` can load them.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -49,8 +49,8 @@ pub struct LoadedWeights {
     pub verified: bool,
 }
 
-/// Reads the weights of a model into its flat buffer. Tensors that the model does not have are refused, but for
-/// `final_logits_bias`, which Hugging Face writes: ours is zero, so it must be.
+/// Reads the weights of a model into its flat buffer. Tensors that the model does not have are refused. The one exception is
+/// `final_logits_bias`, which Hugging Face writes. Our model has no such bias, so it must be zero.
 pub fn load_weights(path: &Path, layout: &ParamLayout) -> Result<LoadedWeights, LearnError> {
     let file = TensorFile::read(path)?;
     let tensors = file.tensors();

@@ -1,8 +1,13 @@
-//! A run's TOML. The recipe supplies what is not written. What is written wrongly is refused with its line.
+//! A run's TOML. The recipe supplies the keys that it leaves out. A mistake is refused, with the number of its line.
 //!
-//! A TOML is read in one pass. It is parsed with the place of every key; `--set` overrides are laid over it; the tables are
-//! made from it; every key that was not given is taken from the recipe; the whole is checked. So each default is in `recipe`
-//! alone, also those that depend on other keys.
+//! A TOML is read in five stages:
+//! 1. It is parsed, with the place of every key.
+//! 2. The overrides of `--set` are laid over it.
+//! 3. The tables are made from it.
+//! 4. Every key that was not given is taken from the recipe.
+//! 5. The whole is checked.
+//!
+//! So all defaults are in `recipe`, including those that depend on other keys.
 
 mod recipe;
 mod tables;
@@ -25,7 +30,7 @@ use crate::curriculum::Graph;
 use crate::error::one_line;
 use crate::model::ModelConfig;
 
-/// Names in the longest key there is, and more: `space.max.products`.
+/// The most names that a key may have. The longest real key has three: `space.max.products`.
 const MOST_NAMES: usize = 8;
 
 /// Everything that decides what a run computes.
@@ -41,22 +46,22 @@ pub struct RunConfig {
     /// How it is learned.
     #[serde(default)]
     pub train: TrainTable,
-    /// A space of one's own; `data.config` is then its key.
+    /// The user's own space, if there is one; `data.config` is then its key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub space: Option<SpaceTable>,
-    /// In which order its sub-tasks are learned, if they are learned apart.
+    /// The curriculum, if there is one: in which order the sub-tasks are learned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub curriculum: Option<CurriculumTable>,
 }
 
 impl RunConfig {
-    /// Reads a TOML, lays each override `(key, value)` such as `("model.layers", "6")` over it, and takes what is given
-    /// nowhere from the recipe.
+    /// Reads a TOML and lays each override `(key, value)`, such as `("model.layers", "6")`, over it. The recipe supplies the keys
+    /// that neither of them has.
     pub fn from_toml(text: &str, overrides: &[(String, String)]) -> Result<Self, ConfigError> {
         let wrong = |e: toml::de::Error| ConfigError::of_toml(text, &e);
         let mut document = DeTable::parse(text).map_err(wrong)?;
         for (key, value) in overrides {
-            // On its own first: then the sentence is about this key.
+            // Each override is first checked alone, so that the message is about its key.
             alone(key, value).map_err(|why| ConfigError::new(format!("{key}={value}: {why}")))?;
             overlay(document.get_mut(), single(key, value).unwrap_or_default());
         }
@@ -69,7 +74,7 @@ impl RunConfig {
         Ok(config)
     }
 
-    /// An error if a TOML, which need not be a whole run, has a key or a type that no run has.
+    /// An error if a TOML has a key, or a type of value, that no run has. The TOML need not be a complete run.
     pub fn check_keys(text: &str) -> Result<(), ConfigError> {
         toml::from_str::<RunConfig>(text).map(drop).map_err(|e| ConfigError::of_toml(text, &e))
     }
@@ -166,13 +171,13 @@ impl RunConfig {
         Ok(Some((graph, table.clone(), tasks)))
     }
 
-    /// One sentence on what cannot be run, if anything.
+    /// If it cannot be run, one sentence that says why.
     fn check(&self) -> Result<(), ConfigError> {
         self.tasks()?;
         self.curriculum()?;
         self.model.check().map_err(ConfigError::new)?;
         let t = &self.train;
-        // As the engine will have them: in fp32 a small number may be 0 and a large one infinite.
+        // The numbers as the engine will see them: in fp32 a small number may be 0 and a large one infinite.
         let (lr, Adam { beta1, beta2, eps, weight_decay, clip }) = (t.lr as f32, self.optimiser());
         let positive = |x: f32| x > 0.0 && x.is_finite();
         let not_negative = |x: f32| x >= 0.0 && x.is_finite();
@@ -212,14 +217,14 @@ fn overlay<'a>(under: &mut DeTable<'a>, over: DeTable<'a>) {
     }
 }
 
-/// What a single key and its value mean, or why they belong to no run.
+/// Parses a single key and its value, or says why no run has them.
 pub(crate) fn alone(key: &str, value: &str) -> Result<RunConfig, String> {
     let table = single(key, value).ok_or("a key is a table and a name, as in model.layers=6")?;
     let deserializer = toml::Deserializer::from(Spanned::new(0..0, table));
     RunConfig::deserialize(deserializer).map_err(|e| one_line(e.message()))
 }
 
-/// `("model.layers", "6")` as a TOML. A value that is no TOML is a string: `data.notation=prefix`.
+/// `("model.layers", "6")` as a TOML. A value that is not valid TOML is taken as a string, as in `data.notation=prefix`.
 fn single<'a>(key: &'a str, value: &'a str) -> Option<DeTable<'a>> {
     let value = DeValue::parse(value).unwrap_or_else(|_| Spanned::new(0..0, DeValue::String(value.into())));
     let names: Vec<&str> = key.split('.').collect();

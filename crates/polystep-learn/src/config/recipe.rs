@@ -1,7 +1,7 @@
-//! The two recipes: the one place for defaults.
+//! The two recipes. All defaults are here.
 //!
-//! `paper` is what the paper says it did. Its budget is read from the paper's tables: that of the row that is reproduced.
-//! `fast` is ours: pre-norm, GELU, larger batches, warm-up and cosine.
+//! `paper` is what the paper did, as far as it says so. Its budget is that of the row in the paper's tables that is reproduced.
+//! `fast` is ours: pre-norm, GELU, larger batches, warm-up and a cosine schedule.
 
 use polystep_core::{Granularity, Notation, Setting, TermOrder};
 use polystep_engine::{Activation, NormOrder};
@@ -12,10 +12,10 @@ use super::tables::{DataTable, Precision, Schedule, Select, TrainTable};
 use crate::curriculum::CurriculumTable;
 use crate::model::{ModelConfig, Size};
 
-/// What the arithmetic probe sees under both recipes: the paper's number (paper/arithmetic.csv).
+/// Examples of the arithmetic probe in both recipes: the paper's number (arithmetic.csv).
 const PROBE: u64 = 2_000_000;
 
-/// Where the paper has no row: about the middle of its budgets.
+/// The budget of a task without a row in the paper: about the middle of the paper's budgets.
 const PAPER_ELSE: u64 = 4_000_000;
 
 impl Default for DataTable {
@@ -99,7 +99,7 @@ impl TrainTable {
 
 #[cfg(test)]
 impl super::RunConfig {
-    /// A recipe as it stands, for the default task.
+    /// A recipe for the default task.
     pub(crate) fn of_recipe(recipe: Recipe) -> Self {
         let data = DataTable::default();
         let (model, train) = (model_of(recipe, Size::S), TrainTable::of(recipe, &data, None));
@@ -107,7 +107,7 @@ impl super::RunConfig {
     }
 }
 
-/// How many examples the paper trained this task on; it has no model of several spaces.
+/// How many examples the paper trained this task on; none if the paper has no such row. It has no model of several spaces.
 fn paper_examples(data: &DataTable, curriculum: Option<&CurriculumTable>) -> Option<u64> {
     if !data.also.is_empty() {
         return None;
@@ -115,7 +115,7 @@ fn paper_examples(data: &DataTable, curriculum: Option<&CurriculumTable>) -> Opt
     if data.setting == Setting::Arithmetic {
         return Some(PROBE);
     }
-    // A graph of one's own has no name, and no row.
+    // The user's own graph has no name, and no row in the paper.
     let curriculum = curriculum.map(|c| c.name.as_deref());
     if curriculum == Some(None) {
         return None;

@@ -1,4 +1,4 @@
-//! The tables of a run's TOML: every key, what it means, and nothing else. `[model]` is [`ModelConfig`]; `[curriculum]` is
+//! The tables `[data]` and `[train]` of a run's TOML: every key and its meaning. `[model]` is [`ModelConfig`]; `[curriculum]` is
 //! [`CurriculumTable`](crate::curriculum::CurriculumTable). Defaults are in [`super::recipe`].
 
 use polystep_core::{Granularity, Notation, Setting, TermOrder};
@@ -116,8 +116,8 @@ pub enum Select {
     Last,
 }
 
-/// `fill`: replaces every field whose key was not given by that of `defaults`. All fields are named, so that the compiler
-/// refuses a list that lacks one.
+/// Defines `fill`, which takes every field whose key was not given from `defaults`. It names all fields, so that the compiler refuses
+/// a list that lacks one.
 macro_rules! fill {
     ($name:ident, $table:ident { $($field:ident),+ $(,)? }) => {
         pub(super) fn $name(table: &mut $table, defaults: $table, given: impl Fn(&str) -> bool) {

@@ -8,7 +8,7 @@ pub enum GraphError {
     /// An edge names a task that is not in the list.
     #[error("the edge {0} -> {1} names a task that is not in curriculum.tasks")]
     UnknownTask(String, String),
-    /// A task stands twice in the list.
+    /// A task is in the list twice.
     #[error("the task {0} stands twice in curriculum.tasks")]
     Twice(String),
     /// An edge closes a circle.
@@ -105,7 +105,7 @@ impl Graph {
         found
     }
 
-    /// Every task after all of its predecessors; among several that may come next, the first in the list.
+    /// The tasks in an order in which each comes after all of its predecessors. If several may come next, the first in the list does.
     pub fn topological(&self) -> Vec<usize> {
         let mut order: Vec<usize> = Vec::with_capacity(self.names.len());
         while order.len() < self.names.len() {

@@ -1,4 +1,4 @@
-//! The Mastering-Rate algorithm: from the history of each task's accuracy to how many examples of it come next.
+//! The Mastering-Rate algorithm. It takes the history of each task's accuracy, and says how many examples of the task come next.
 
 use super::{CurriculumTable, Graph};
 use polystep_core::Stream;
@@ -42,14 +42,14 @@ impl TaskState {
         }
     }
 
-    /// Whether an exam can have left it so.
+    /// Whether it can be the result of exams.
     pub fn is_possible(&self) -> bool {
         let share = |x: f64| (0.0..=1.0).contains(&x);
         let history = self.history.iter().all(|&(step, accuracy)| step >= 0.0 && step.is_finite() && share(accuracy));
         history && share(self.min) && share(self.max) && self.progress.is_finite()
     }
 
-    /// M: the mean of the last accuracies between the least and the largest so far.
+    /// M: where the mean of the last accuracies lies between the least and the largest mean so far, from 0 to 1.
     pub fn mastering_rate(&self) -> f64 {
         if self.max <= self.min {
             return 0.0;
@@ -99,7 +99,7 @@ impl Mastering {
         attention(graph, &self.rates(), &progress, settings)
     }
 
-    /// The share of each task in the next examples: gAmax, ties broken by the stream.
+    /// The share of each task in the next examples, by the gAmax converter. The stream breaks ties.
     pub fn distribution(&self, graph: &Graph, settings: &CurriculumTable, ties: &mut Stream) -> Vec<f64> {
         let attention = self.attention(graph, settings);
         let best = attention.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -114,7 +114,7 @@ fn attention(graph: &Graph, rates: &[f64], progress: &[f64], settings: &Curricul
     let mut a: Vec<f64> = (0..graph.names().len())
         .map(|task| {
             let open = graph.ancestors(task).into_iter().map(|t| rates[t]).fold(1.0, f64::min);
-            // The least mastered successor: 1 if there are some, all mastered; 0 if there are none.
+            // The mastering rate of the least mastered successor: 1 if all are mastered. Without successors it is 0.
             let next = graph.successors(task).map(|t| rates[t]).reduce(f64::min).unwrap_or(0.0);
             let wish = (1.0 - settings.gamma) * progress[task] + settings.gamma * (1.0 - rates[task]);
             open.powf(settings.p) * wish * (1.0 - next)
@@ -137,10 +137,11 @@ fn give(a: &mut [f64], mass: f64, to: &[usize]) {
     }
 }
 
-/// `total` examples by a distribution: whole numbers, the rest to the largest remainders (the first task on ties).
+/// Divides `total` examples by a distribution into whole numbers. What is left goes to the largest remainders; of equal ones, to
+/// the first task.
 pub fn shares(distribution: &[f64], total: usize) -> Vec<usize> {
     let exact: Vec<f64> = distribution.iter().map(|p| p * total as f64).collect();
-    // A hair above, so that 0.925·10 240 = 9471.999… is not one too few.
+    // A little is added, so that 0.925·10 240 = 9471.999… does not become 9471.
     let mut counts: Vec<usize> = exact.iter().map(|x| (x + 1e-9).floor() as usize).collect();
     let mut order: Vec<usize> = (0..exact.len()).collect();
     let remainder = |t: usize| exact[t] - counts[t] as f64;

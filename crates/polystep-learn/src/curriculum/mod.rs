@@ -1,5 +1,5 @@
 //! Curricula by the Mastering-Rate algorithm (Willems et al. 2020), with the gAmax converter and the linear-regression
-//! estimator of learning progress: the paper's C, C2 and C4, or a graph of one's own.
+//! estimator of learning progress: the paper's C, C2 and C4, or the user's own graph.
 //!
 //! The decision a reader would get wrong: attention is redistributed in *reverse* topological order. Each task first gives a
 //! share to its predecessors. Of what remains it gives a share to its successors. Attention that no other task can take is

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::Graph;
 use crate::ConfigError;
 
-/// `[curriculum]`: a named curriculum of the paper, or tasks and edges of one's own. The default constants are those of the
+/// `[curriculum]`: a named curriculum of the paper, or the user's own tasks and edges. The default constants are those of the
 /// algorithm's authors.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -26,7 +26,7 @@ pub struct CurriculumTable {
     pub gamma: f64,
     /// Share that is spread evenly over all tasks.
     pub eps: f64,
-    /// How many accuracies are looked back at.
+    /// How many of the last accuracies count.
     pub k: usize,
     /// Batches in a round, between two exams.
     pub n_batches: usize,

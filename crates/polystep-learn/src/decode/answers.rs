@@ -22,7 +22,7 @@ fn record(questions: &Questions, i: usize, answers: &[Hypothesis]) -> Prediction
         kind: examples.kind(i),
         input: text(examples.src(i)),
         target: text(examples.tgt(i)),
-        // An answer cut at the length limit is no answer.
+        // An answer that was cut at the length limit does not count.
         beams: answers.iter().filter(|h| h.finished).map(beam).collect(),
     }
 }
@@ -37,7 +37,7 @@ pub fn greedy_answers(
     Ok(answers.iter().enumerate().map(|(i, a)| record(questions, i, std::slice::from_ref(a))).collect())
 }
 
-/// Beam answers: records in headline order, and in the classic one.
+/// Beam answers: records in the order of the headline score, and in that of the classic score.
 pub fn beam_answers(
     questions: &Questions,
     stepper: &mut dyn Stepper,
@@ -50,7 +50,7 @@ pub fn beam_answers(
     Ok((records(|r| &r.headline), records(|r| &r.lp1)))
 }
 
-/// The model's own proofs beside the right ones. Settings with one step have none.
+/// The proofs that the model writes alone, beside the right ones. A setting with only one step has none.
 pub fn recursive_answers(
     questions: &Questions,
     stepper: &mut dyn Stepper,

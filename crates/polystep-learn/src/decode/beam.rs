@@ -81,8 +81,8 @@ pub fn beam_search(
     Ok(answers)
 }
 
-/// Indices of the sources that the model can take, longest first, cut into groups that fit: sources of one length share a
-/// batch.
+/// Indices of the sources that the model can take, in groups that fit into memory. They are sorted by length, the longest first, so
+/// that a group has sources of similar length.
 pub(super) fn groups(sources: &[&[u8]], stepper: &dyn Stepper, per_source: usize) -> Vec<Vec<usize>> {
     let (capacity, longest) = (stepper.capacity(), stepper.max_tokens());
     let mut order: Vec<usize> = (0..sources.len()).filter(|&i| sources[i].len() < longest).collect();
@@ -106,7 +106,7 @@ pub(super) fn groups(sources: &[&[u8]], stepper: &dyn Stepper, per_source: usize
     groups
 }
 
-/// Numbers the live beams of all searches; each remembers its number.
+/// Numbers the live beams of all searches. Each beam stores its number.
 fn next_hypotheses(searches: &mut [Search]) -> Vec<Branch> {
     let mut open = Vec::new();
     for (source, search) in searches.iter_mut().enumerate() {

@@ -5,7 +5,7 @@ use crate::model::{DecodingPrograms, ModelConfig, ParamLayout, decoding_programs
 use polystep_core::token::EOS;
 use polystep_engine::{Batch, EngineError, Executor, Limits, Program, Scalars};
 
-/// Best tokens per hypothesis that a step reports: what a beam of five needs.
+/// How many best tokens a step reports for each hypothesis: as many as a beam of five needs.
 const K: usize = 6;
 
 const ENCODE: usize = 0;
@@ -19,8 +19,8 @@ pub struct EngineStepper<'a> {
 }
 
 impl<'a> EngineStepper<'a> {
-    /// Makes the programs, has `make` build an executor for them, and gives it the parameters. `hypotheses` is how many of them
-    /// are extended at once.
+    /// Makes the programs, calls `make` to build an executor for them, and gives it the parameters. `hypotheses` is how many
+    /// hypotheses are extended at once.
     pub fn new(
         config: &ModelConfig,
         layout: &ParamLayout,
@@ -30,7 +30,7 @@ impl<'a> EngineStepper<'a> {
     ) -> Result<Self, EngineError> {
         let positions = config.max_positions;
         let DecodingPrograms { encode, step } = decoding_programs(config, layout, positions, K);
-        // Sources are about 50 tokens; a group of longer ones is a smaller group.
+        // Sources have about 50 tokens. A group of longer sources has fewer of them.
         let src_tokens = (hypotheses * 96).max(config.max_positions);
         let limits = Limits { sequences: hypotheses, src_tokens, tgt_tokens: hypotheses };
         let mut executor = make(vec![encode, step], limits)?;
@@ -93,7 +93,7 @@ impl Stepper for EngineStepper<'_> {
     }
 }
 
-/// Of each row of `width`, the first `keep`.
+/// The first `keep` values of each row of `width` values.
 fn keep_first<T: Copy>(rows: &mut Vec<T>, width: usize, keep: usize) {
     let rows_now = rows.len() / width;
     for row in 0..rows_now {

@@ -23,7 +23,7 @@ use polystep_engine::EngineError;
 pub struct Branch {
     /// Which source it answers.
     pub source: u32,
-    /// Index of the one it continues among those of the step before (ignored in the first step).
+    /// The hypothesis that it continues, by its index in the step before (ignored in the first step).
     pub parent: u32,
     /// The token it adds.
     pub token: u8,
@@ -65,7 +65,7 @@ pub trait Stepper {
     /// The longest source and the longest output, `</s>` included. A longer source gets no answer, which is wrong.
     fn max_tokens(&self) -> usize;
 
-    /// Encodes sources (without `</s>`); forgets everything before.
+    /// Encodes sources (without `</s>`), and forgets all earlier ones.
     fn begin(&mut self, sources: &[&[u8]]) -> Result<(), EngineError>;
 
     /// Extends every hypothesis by its token, which stands at `position` of the decoder's input (0 is `<s>`), and returns the `k`

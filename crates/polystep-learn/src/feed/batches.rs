@@ -12,7 +12,7 @@ use super::queue::{BlockQueue, receive, spawn};
 use super::{Counts, Cutter, Feed, Position, Source, threads_stopped};
 use crate::LearnError;
 
-/// Batches that wait for training. At 2 000 steps a second this is a slack of 30 ms, longer than a block's border takes.
+/// How many batches may wait for training. At 2 000 steps a second they last 30 ms, longer than the step from one block to the next.
 const AHEAD: usize = 64;
 
 /// A batch and where its successor begins.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::LearnError;
 
-/// What was drawn, and what of it training never sees.
+/// How much was drawn, and how much of it training never sees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Polynomials (or exercises) that became proofs.
@@ -71,7 +71,7 @@ impl Block {
         self.order.is_empty()
     }
 
-    /// An error if there is nothing to learn from in the block, or if it has fewer examples than `used`. `who` learns.
+    /// An error if the block has no examples, or fewer than `used`. `who` names the task in the message.
     pub(super) fn check(&self, who: impl Display, used: u64) -> Result<(), LearnError> {
         if self.is_empty() {
             let why = "its polynomials belong to the evaluation sets, or are too long for model.max_positions";

@@ -46,12 +46,12 @@ pub struct Course {
 }
 
 impl Course {
-    /// How many proofs were drawn for its lessons; none if that is no number.
+    /// How many proofs were drawn for its lessons; none if the number is too large.
     pub(crate) fn proofs(&self) -> Option<u64> {
         self.lessons.iter().try_fold(0u64, |sum, place| sum.checked_add(place.proofs(LESSON_PROOFS)?))
     }
 
-    /// Whether a run can stand here after so many steps and examples.
+    /// Whether a run can be at this place after this many steps and examples.
     pub(crate) fn is_possible(&self, step: u64, examples: u64) -> bool {
         let tasks = self.mastering.tasks.len();
         let lengths = [self.shares.len(), self.seen.len(), self.lessons.len(), self.exams.len()];
@@ -109,7 +109,7 @@ impl Syllabus {
         order
     }
 
-    /// Whether a course can be one of this curriculum.
+    /// Whether a course can belong to this curriculum.
     pub fn accepts(&self, course: &Course) -> bool {
         course.seen.len() == self.graph.names().len() && course.used <= self.round
     }

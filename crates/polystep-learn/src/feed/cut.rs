@@ -20,7 +20,7 @@ pub struct Position {
 }
 
 impl Position {
-    /// How many proofs were drawn up to here, in blocks of this many; none if that is no number.
+    /// How many proofs were drawn up to here, in blocks of this many; none if the number is too large.
     pub(crate) fn proofs(&self, block_proofs: u64) -> Option<u64> {
         self.block.checked_add(u64::from(self.offset > 0))?.checked_mul(block_proofs)
     }
@@ -51,12 +51,12 @@ pub struct Cutter {
     limits: Limits,
     /// The next example.
     pub position: Position,
-    /// What was drawn up to the position, the block of a used example wholly included.
+    /// What was drawn up to the position. A block counts as a whole as soon as one of its examples is used.
     pub counts: Counts,
 }
 
 impl Cutter {
-    /// Starts at a position; `counts` are those of all that lies before it.
+    /// Starts at a position. `counts` says what was drawn before it.
     pub fn new(limits: Limits, position: Position, counts: Counts) -> Self {
         Cutter { limits, position, counts }
     }

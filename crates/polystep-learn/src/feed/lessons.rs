@@ -53,7 +53,7 @@ pub struct Lessons {
 }
 
 impl Lessons {
-    /// Starts at a place of the course; `counts` are those of all that lies before it. A thread per reader works ahead.
+    /// Starts at a place of the course. `counts` says what was drawn before it. Each reader has a thread that works ahead.
     pub fn start(curriculum: &Curriculum, limits: Limits, course: Course, counts: Counts) -> Result<Self, LearnError> {
         let Curriculum { syllabus, lessons, exams } = curriculum;
         let readers = |proofs: &[Proofs], places: &[Position]| -> Result<Vec<Reader>, LearnError> {
@@ -74,7 +74,7 @@ impl Lessons {
 }
 
 impl Feed for Lessons {
-    /// The next examples of the round: a batch does not reach beyond its end.
+    /// The next examples of the round. A batch ends with its round.
     fn next_unless(&mut self, give_up: &dyn Fn() -> bool) -> Result<Option<&Batch>, LearnError> {
         let before = (self.course.clone(), self.counts);
         self.batch.clear();
@@ -96,7 +96,7 @@ impl Feed for Lessons {
         Ok(Some(&self.batch))
     }
 
-    /// No single position says where a curriculum stands; its course does.
+    /// A curriculum has no single position. Its place is given by its course.
     fn position(&self) -> Position {
         Position::default()
     }
@@ -177,7 +177,7 @@ impl Reader {
         Ok(Some(block.example(self.position.offset as usize)))
     }
 
-    /// Goes on to the next example. What was drawn for a block is counted with the block's first example.
+    /// Moves to the next example. What was drawn for a block is counted with the block's first example.
     fn advance(&mut self) -> Counts {
         let first = self.position.offset == 0;
         self.position.offset += 1;

@@ -6,8 +6,8 @@
 //! [`Proofs`] makes the blocks of one task or of several. [`BatchQueue`] cuts them into batches; [`Lessons`] cuts them as a
 //! curriculum wants them, which depends on how the training goes. Both are a [`Feed`].
 //!
-//! Whoever waits for data passes a function that says when to give up. A space may leave so little to draw that a block takes
-//! hours; a signal and a budget in minutes must end the wait all the same.
+//! A caller that waits for data passes a function that says when to give up. In some spaces there is so little to draw that a block
+//! takes hours, and even then a signal or a budget in minutes must end the wait.
 
 mod batches;
 mod block;

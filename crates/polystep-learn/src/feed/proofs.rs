@@ -68,8 +68,8 @@ impl Proofs {
         Proofs { block_proofs, ..self }
     }
 
-    /// Whether the guard of a run that learns `tasks` holds the sets of another one; if not, training may have met some of
-    /// their endpoints.
+    /// Whether the guard of a run that learns `tasks` holds the sets of another task. If not, training may have met some of their
+    /// endpoints.
     pub fn guards(tasks: &[Task], tested: &Task) -> bool {
         let same = |task: &Task| task.space == tested.space && task.vars == tested.vars;
         is_standard(tested) || tasks.iter().any(same)
@@ -81,7 +81,8 @@ impl Proofs {
     }
 }
 
-/// Starts the threads that the guard is made with, unless they run already. Where that fails, their first use would panic.
+/// Starts the threads that make the guard, unless they already run. Without this, a failure to start them would panic at their
+/// first use.
 fn start_threads() -> Result<(), LearnError> {
     match rayon::ThreadPoolBuilder::new().build_global() {
         Err(error) if error.source().is_some() => {
@@ -91,7 +92,7 @@ fn start_threads() -> Result<(), LearnError> {
     }
 }
 
-/// The standard guard, made once; and the sets of the spaces that it does not know.
+/// The standard guard, which is made once, together with the sets of the spaces that it does not know.
 fn guard_for(tasks: &[Task]) -> Result<Arc<Guard>, SpaceError> {
     static STANDARD: OnceLock<Arc<Guard>> = OnceLock::new();
     let mut guard = Arc::clone(STANDARD.get_or_init(|| Arc::new(Guard::standard())));

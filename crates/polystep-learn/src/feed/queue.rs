@@ -13,13 +13,13 @@ use std::time::Duration;
 use super::{Block, Generator, Source, threads_stopped};
 use crate::LearnError;
 
-/// How often a wait for data asks whether to give up.
+/// While it waits for data: how often it asks whether to give up.
 const ASK_EVERY: Duration = Duration::from_millis(50);
 
 /// Blocks in order, with the threads that make them.
 pub struct BlockQueue {
     makers: Vec<Maker>,
-    /// Whose block is at hand or comes next.
+    /// The thread that makes the current block.
     turn: usize,
     current: Option<Block>,
     threads: Vec<JoinHandle<()>>,
@@ -54,12 +54,12 @@ impl BlockQueue {
         Arc::clone(&self.stop)
     }
 
-    /// The block at hand, if it has come.
+    /// The current block, if it is ready.
     pub fn current(&self) -> Option<&Block> {
         self.current.as_ref()
     }
 
-    /// The block at hand; waits for it unless `give_up` becomes true.
+    /// The current block. Waits for it, unless `give_up` becomes true.
     pub fn block(&mut self, give_up: &dyn Fn() -> bool) -> Result<Option<&Block>, LearnError> {
         if self.current.is_none() {
             self.current = receive(&self.makers[self.turn].full, give_up)?;
@@ -67,7 +67,7 @@ impl BlockQueue {
         Ok(self.current.as_ref())
     }
 
-    /// Goes on to the next block.
+    /// Moves to the next block.
     pub fn pass(&mut self) {
         if let Some(block) = self.current.take() {
             // The maker may have ended: then the block is not needed either.

@@ -1,5 +1,5 @@
-//! What a run tells while it trains: lines of `metrics.jsonl`, TensorBoard event files, and events for whoever shows the
-//! progress.
+//! What a run reports while it trains: lines of `metrics.jsonl`, TensorBoard event files, and events for an observer that shows
+//! the progress.
 
 mod tensorboard;
 
@@ -73,13 +73,13 @@ pub struct Progress {
     pub left: Option<f64>,
 }
 
-/// Whoever wants to know. Called between two steps; what it does costs training time.
+/// An observer of a run. It is called between two steps, so its work costs training time.
 pub trait Observer {
     /// Takes an event.
     fn event(&mut self, event: &Event<'_>);
 }
 
-/// Nobody wants to know.
+/// An observer that ignores everything.
 impl Observer for () {
     fn event(&mut self, _: &Event<'_>) {}
 }

@@ -100,9 +100,9 @@ impl ModelConfig {
         VOCABULARY
     }
 
-    /// One sentence on what cannot be built, if anything.
+    /// If the model cannot be built, one sentence that says why.
     pub fn check(&self) -> Result<(), String> {
-        // d: a row that one block of the norm's kernel holds; the others: beyond any memory.
+        // d: one block of the norm's kernel must hold a row. The others: larger models fit into no memory.
         let bounds = [
             ("d", self.d, 1..=1024),
             ("layers", self.layers, 1..=128),

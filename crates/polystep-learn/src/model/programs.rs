@@ -1,9 +1,11 @@
-//! The Transformer as a [`Program`]: forward, and for training its gradient and the optimiser, op by op.
+//! The Transformer as a [`Program`], op by op: the forward pass, and for training its gradient and the optimiser.
 //!
-//! Pre- and post-norm share one loop. A sub-layer reads `y` and gives `f`; then one op adds it to the residual stream and
-//! norms the sum. In pre-norm that norm belongs to the *next* sub-layer (and a first norm opens the stack), in post-norm to
-//! this one. Gradients of activations live in a few scratch slots per side, used in turn by even and odd sub-layers, so
-//! that weight gradients may still read one while the chain already writes the other.
+//! Pre-norm and post-norm share one loop. A sub-layer reads `y` and writes `f`. Then one op adds `f` to the residual stream and
+//! norms the sum. In post-norm that norm belongs to the same sub-layer. In pre-norm it belongs to the *next* one, and a first
+//! norm opens the stack.
+//!
+//! Each side has a few scratch slots for the gradients of activations. Even and odd sub-layers use them in turn. So a weight
+//! gradient may still read one slot while the next sub-layer already writes the other.
 
 use super::layout::{LinearParams, StackParams, SubParams};
 use super::{ModelConfig, ParamLayout};
@@ -13,7 +15,7 @@ use polystep_engine::{
 };
 use polystep_engine::{NormOrder, Program, Side, Slot, SourceAttention, View};
 
-/// A training program and the slots people look at.
+/// A training program, and the slots that tests look at.
 pub struct TrainingProgram {
     /// Forward, backward, and the optimiser if asked for.
     pub program: Program,
@@ -51,17 +53,17 @@ struct ScratchSet {
     df: Slot,
     dh: Slot,
     dqkv: Slot,
-    /// Cross-attention's queries, which stand alone.
+    /// The queries of cross-attention, which have no keys and values beside them.
     dq: Slot,
     dout: Slot,
 }
 
-/// How the decoder meets its input.
+/// How the decoder gets its input.
 #[derive(Clone, Copy, PartialEq)]
 enum Mode {
     /// All target tokens at once, under a causal mask.
     Whole,
-    /// One token per hypothesis, with a cache of so many positions.
+    /// One token per hypothesis, with a cache of this many positions.
     Step { positions: usize },
 }
 
@@ -91,7 +93,7 @@ pub fn decoding_programs(config: &ModelConfig, layout: &ParamLayout, positions: 
     b.p.ops.clear();
     b.mode = Mode::Step { positions };
     let decoder = b.stack("decoder", Side::Tgt, &layout.decoder, Some(kv));
-    // In fp32: the margin between the two best answers is read off these.
+    // In fp32, because the margin between the two best answers is computed from these.
     let logits = b.f32("logits".into(), Side::Tgt, config.vocabulary());
     b.p.push(Linear { x: decoder.y.into(), w: layout.token, b: None, y: logits.into() });
     b.p.push(BestTokens { logits, k });
@@ -289,7 +291,7 @@ impl<'a> Builder<'a> {
         self.p.push(AddNormBack { of, order: self.config.norm, first, g, dy, df });
     }
 
-    /// Comes with the gradient of the stack's output in `scratch.dy`.
+    /// At the start, `scratch.dy` holds the gradient of the stack's output.
     fn stack_back(&mut self, stack: &Stack, scratch: &Scratch, dkv: Option<Slot>) {
         for (i, (sub, add)) in stack.subs.iter().enumerate().rev() {
             let set = &scratch.sets[i % 2];

@@ -1,5 +1,5 @@
-//! The sweep's TOML: the tables of a run, `[grid]` and `[sweep]`. All combinations are checked when the file is read. So no
-//! trial is refused after others have run for hours.
+//! The sweep's TOML: the tables of a run, and the tables `[grid]` and `[sweep]`. All combinations are checked when the file is
+//! read. So no trial is refused after others have run for hours.
 
 use std::ops::Range;
 use std::path::Path;
@@ -58,7 +58,7 @@ impl Default for SweepTable {
 /// What is tried.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sweep {
-    /// The run's tables as they were written; recipes are laid under each combination, not under the base.
+    /// The run's tables as they were written. The recipe fills in each combination, not these.
     base: Table,
     /// The keys of the grid, in the file's order.
     pub axes: Vec<GridAxis>,
@@ -101,7 +101,7 @@ impl Sweep {
         Ok(Sweep { base, axes, settings, combinations })
     }
 
-    /// The trials, in the order in which they run: those of a random subset as they were drawn, so that a larger subset of
+    /// The trials, in the order in which they run. A random subset is in the order in which it was drawn, so that a larger subset of
     /// the same seed begins with the smaller one.
     pub fn trials(&self) -> Vec<&Trial> {
         let mut trials: Vec<&Trial> = self.combinations.iter().collect();
@@ -112,7 +112,7 @@ impl Sweep {
         trials
     }
 
-    /// The whole of it, as it is kept beside the trials; reads back as itself.
+    /// The sweep as a TOML that is kept beside the trials. Reading it gives the same sweep.
     pub fn to_toml(&self) -> String {
         let settings = toml::to_string(&self.settings).unwrap_or_else(|e| format!("# {e}\n"));
         let axis = |axis: &GridAxis| format!("{} = [{}]\n", Value::String(axis.key.clone()), axis.values.join(", "));
@@ -125,8 +125,9 @@ impl Sweep {
         )
     }
 
-    /// Keeps the sweep in its folder, and the folder for this process. An error if another process has it, or if it holds a
-    /// single run, or a sweep whose trials are not all among this one's, set up alike: a sweep may grow, and nothing else.
+    /// Writes the sweep into its folder, and locks the folder for this process. An error if another process holds the folder, if
+    /// the folder has a single run, or if it has a sweep with a trial that is not in this one with the same settings. So a sweep may
+    /// grow, but not change.
     pub fn keep(&self, out: &Path) -> Result<FolderLock, LearnError> {
         let name = out.display();
         let refuse = |why: String| Err(LearnError::Folder(format!("{name} holds {why}: choose another --out")));

@@ -6,16 +6,16 @@ use crate::config::{ConfigError, RunConfig};
 /// A key of the grid with its values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GridAxis {
-    /// As in `model.d`.
+    /// The key, such as `model.d`.
     pub key: String,
-    /// As TOML.
+    /// The values, as TOML.
     pub values: Vec<String>,
 }
 
 /// One combination.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trial {
-    /// Of its folder: its place in the grid, from 1, and its values.
+    /// The name of its folder: its place in the grid, from 1, and its values.
     pub name: String,
     /// A value for each key of the grid, as people read it.
     pub values: Vec<String>,

@@ -22,7 +22,7 @@ pub struct MedianRule<'a> {
 }
 
 impl<'a> MedianRule<'a> {
-    /// The rule for a trial that is trained as in `train`: it is compared with those that have ended in the sweep's folder.
+    /// The rule for a trial that is trained as in `train`. It is compared with the trials in the sweep's folder that have ended.
     pub fn new(sweep: &'a Sweep, out: &Path, train: &'a TrainTable) -> Result<Self, LearnError> {
         let mut others = Vec::new();
         for trial in sweep.trials() {
@@ -40,7 +40,7 @@ impl<'a> MedianRule<'a> {
         if self.settings.stop == StopRule::Never || share(self.train, spent) < self.settings.grace {
             return None;
         }
-        // Batches of 32 and of 128 pass 100 000 examples at different numbers: what is equal is the round.
+        // Batches of 32 and of 128 do not validate at the same number of examples. So validations are compared by their round.
         let round = |examples: u64| examples.checked_div(self.train.valid_every).unwrap_or(examples);
         let best = |curve: &Curve| curve.best_within(|examples| round(examples) <= round(now.examples));
         let mut others: Vec<Score> = self.others.iter().filter_map(best).collect();

@@ -27,12 +27,12 @@ pub enum TrialState {
 }
 
 impl TrialState {
-    /// Whether it does not go on with the sweep.
+    /// Whether it is over: it does not continue with the sweep.
     pub fn over(self) -> bool {
         self != TrialState::Stopped
     }
 
-    /// As files and tables have it.
+    /// Its name in files and tables.
     pub fn name(self) -> &'static str {
         match self {
             TrialState::Finished => "finished",
@@ -141,14 +141,14 @@ impl TrialFolder {
         Ok(folder)
     }
 
-    /// Marks the trial as one that does not go on, and why.
+    /// Marks the trial as one that does not continue, with the reason.
     pub fn end(&self, state: TrialState, why: &str) -> Result<(), LearnError> {
         let text = serde_json::to_string(&Ended { state, why: why.into() });
         let text = text.map_err(|e| LearnError::Data(e.to_string()))?;
         Ok(write_whole(&self.folder.ended(), text + "\n")?)
     }
 
-    /// Removes the checkpoints of a trial that does not go on; a sweep of large models would fill the disk with them.
+    /// Removes the checkpoints of a trial that is over. A sweep of large models would fill the disk with them.
     pub fn tidy(&self) -> Result<(), LearnError> {
         let path = self.folder.checkpoints();
         match std::fs::remove_dir_all(&path) {

@@ -14,7 +14,7 @@ use crate::tensors::{Metadata, Tensor, TensorFile, floats, save};
 use polystep_record::whole::sweep;
 use polystep_record::{RecordError, RunFolder};
 
-/// Everything.
+/// Everything that a run needs to continue.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Checkpoint {
     /// The state of the run.
@@ -28,7 +28,7 @@ pub struct Checkpoint {
 }
 
 impl Checkpoint {
-    /// Writes it, or nothing.
+    /// Writes the file in one piece.
     pub fn save(&self, path: &Path) -> Result<(), LearnError> {
         let state = serde_json::to_string(&self.state).map_err(|e| LearnError::Data(e.to_string()))?;
         let metadata = Metadata::from([("state".into(), state), ("polystep".into(), env!("CARGO_PKG_VERSION").into())]);
@@ -38,7 +38,8 @@ impl Checkpoint {
         save(path, metadata, &tensors)
     }
 
-    /// Reads it and checks every byte, and whether a training can have come to it; `params` is the length that the model wants.
+    /// Reads the file. Checks every byte, and that a training can have reached this state. `params` is the number of parameters that
+    /// the model has.
     pub fn load(path: &Path, params: usize) -> Result<Self, LearnError> {
         let file = TensorFile::read(path)?;
         let damaged = |why: &str| LearnError::Damaged { path: path.into(), why: why.into(), help: String::new() };
@@ -77,7 +78,7 @@ pub struct Checkpoints {
 }
 
 impl Checkpoints {
-    /// The folder under a run's folder, made if it is not there. What a killed run had not finished writing is removed.
+    /// The folder under a run's folder, made if necessary. Files that a killed run did not finish are removed.
     pub fn open(run: &Path) -> Result<Self, LearnError> {
         let folder = RunFolder::new(run).checkpoints();
         std::fs::create_dir_all(&folder).map_err(RecordError::file("make", &folder))?;
@@ -135,8 +136,8 @@ impl Checkpoints {
         Ok(())
     }
 
-    /// Removes best weights newer than the step that a run goes on from (0: it begins anew): it may find others, and must not
-    /// take these for its own.
+    /// Removes the best weights that are newer than the step from which a run continues (0 if it begins anew). The run may find
+    /// other ones, and must not take these for its own.
     pub fn forget_after(&self, step: u64) -> Result<(), LearnError> {
         self.list("best-")?.iter().filter(|&&best| best > step).try_for_each(|&best| self.remove(&self.best_path(best)))
     }

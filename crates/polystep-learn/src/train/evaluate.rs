@@ -14,7 +14,7 @@ use crate::LearnError;
 use crate::feed::{EvalSet, EvalStep, fits, push_example};
 use polystep_record::{Proportion, Scores};
 
-/// Scores a model on a set. The executor has the model's parameters; whatever was enqueued before has been collected.
+/// Scores a model on a set. The executor must have the model's parameters, and no results may be pending.
 pub fn score(set: &EvalSet, executor: &mut dyn Executor, max_positions: usize) -> Result<Scores, LearnError> {
     let (right, loss) = right_steps(set.steps(), executor, max_positions)?;
     let mut proofs = vec![true; set.proofs()];

@@ -64,7 +64,7 @@ impl<'a> RunFiles<'a> {
         step > last && (by_steps || by_time)
     }
 
-    /// Writes a checkpoint, the best weights before it.
+    /// Writes the best weights, then a checkpoint.
     pub fn save(&mut self, checkpoint: &Checkpoint) -> Result<std::path::PathBuf, LearnError> {
         let Checkpoint { state, params, first, second } = checkpoint;
         self.save_best(state)?;
@@ -97,8 +97,8 @@ impl<'a> RunFiles<'a> {
         Ok(())
     }
 
-    /// The error of a run that cannot go on, because a number of a step is not finite. What is still good is saved before,
-    /// and named.
+    /// The error of a run that cannot continue because a number of a step is not finite. The weights that are still good are saved
+    /// first, and the error names them.
     pub fn not_finite(
         &mut self,
         what: &'static str,

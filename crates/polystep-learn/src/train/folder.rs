@@ -1,4 +1,4 @@
-//! The folder that a run is trained in: what may begin there, what may go on, and who holds it.
+//! The folder that a run is trained in: whether a run may begin or continue there, and the lock of the process that trains in it.
 
 use std::ops::Deref;
 use std::path::Path;
@@ -8,7 +8,7 @@ use polystep_record::{FolderLock, RecordError, RunFolder, TrainingReport, write_
 use crate::LearnError;
 use crate::config::{ConfigError, RunConfig};
 
-/// The folder of a run, held by whoever trains in it.
+/// The folder of a run. The process that trains in it holds it locked.
 #[derive(Debug)]
 pub struct TrainingFolder {
     folder: RunFolder,
@@ -56,8 +56,8 @@ impl TrainingFolder {
         Ok((folder, RunConfig::from_toml(&text, &[]).map_err(named)?))
     }
 
-    /// An error if the run does not go on by itself: it has come to its end (its weights were chosen, perhaps tested, and that
-    /// number stays), or it is a trial of a sweep, which would be tested.
+    /// An error if the run must not be continued. It may be finished: then its weights were chosen and perhaps tested, and that
+    /// result stays. Or it may be a trial of a sweep: continued alone, it would be tested.
     pub fn check_unfinished(&self) -> Result<(), LearnError> {
         let why = if self.is_finished() {
             "is finished (see metrics.json): start another run to train more"

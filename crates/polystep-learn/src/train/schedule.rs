@@ -1,8 +1,8 @@
 //! The learning rate, and how much of the budget is spent.
 //!
-//! A cosine ends with the budget. The budget may be counted in examples, steps or minutes; of several, the one that is furthest
-//! along counts. With a budget in minutes the learning rate depends on the clock. Only then a resumed run does not repeat an
-//! unbroken one bit for bit.
+//! A cosine ends with the budget. The budget may be counted in examples, steps or minutes. Of several budgets the one of which
+//! the largest share is spent counts. With a budget in minutes the learning rate depends on the clock. This is the only case in
+//! which a resumed run does not repeat an unbroken one bit for bit.
 
 use crate::config::{Schedule, TrainTable};
 
@@ -26,7 +26,7 @@ pub fn share(train: &TrainTable, spent: Spent) -> f64 {
 }
 
 /// The learning rate of the step that comes after `spent`: linear warm-up over the first steps, then constant, or a cosine
-/// over the rest of the budget. The warm-up's first step already moves: its rate is lr / warmup.
+/// over the rest of the budget. The rate of the warm-up's first step is not 0, but lr / warmup.
 pub fn learning_rate(train: &TrainTable, spent: Spent) -> f64 {
     let step = spent.steps + 1;
     if step <= train.warmup {

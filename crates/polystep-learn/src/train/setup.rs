@@ -46,7 +46,7 @@ impl RunSetup {
         Ok(setup)
     }
 
-    /// Prepares a run that is compared with others before one of them is chosen: it is validated and never tested.
+    /// Prepares a run that is compared with others, of which one will be chosen. It is validated, but never tested.
     pub fn without_test(config: RunConfig) -> Result<Self, LearnError> {
         let tasks = config.tasks()?;
         let model = config.model.clone();
@@ -138,7 +138,7 @@ impl RunSetup {
     }
 }
 
-/// Room for either.
+/// Limits with room for both.
 fn larger(a: Limits, b: Limits) -> Limits {
     Limits {
         sequences: a.sequences.max(b.sequences),

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::Window;
 use crate::feed::{BLOCK_PROOFS, Counts, Course, Position};
 
-/// More steps than this has no proof: they are counted in 16 bits.
+/// No proof has more steps than this, since they are counted in 16 bits.
 const MOST_STEPS: u64 = 1 << 16;
 
 /// What a run knows beside its numbers.
@@ -49,8 +49,8 @@ struct SavedLimits {
 }
 
 impl RunState {
-    /// Why no training can have come to this state, if so. A checksum says that a file is as it was written, not that what was
-    /// written makes sense.
+    /// If no training can have reached this state, why not. A checksum says that a file is as it was written. It does not say that
+    /// what was written makes sense.
     pub fn contradiction(&self) -> Option<String> {
         let batch = self.limits.sequences as u64;
         let share = |x: f64| (0.0..=1.0).contains(&x);

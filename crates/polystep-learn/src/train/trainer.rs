@@ -26,9 +26,9 @@ use crate::log::{Event, Observer};
 use crate::model::initial_params;
 use polystep_record::{BestValidation, CurriculumLine, LogLine, TrainingEnd, TrainingReport, ValidLine};
 
-/// How often results are read.
+/// How often results are read, in time.
 const COLLECT_EVERY: Duration = Duration::from_millis(1000);
-/// And after how many steps at the latest.
+/// After this many steps results are read in any case.
 const COLLECT_STEPS: usize = 2000;
 
 /// How a session ended.
@@ -115,7 +115,7 @@ impl<'a> Trainer<'a> {
                     break TrainingEnd::BudgetSpent;
                 }
             }
-            // Also before a resumed run's first step: it may have been killed between this and its report.
+            // A resumed run checks this before its first step too: it may have been killed between its last step and its report.
             if self.patience_over() {
                 break TrainingEnd::NoNewBest;
             }
@@ -163,14 +163,14 @@ impl<'a> Trainer<'a> {
         Ok(())
     }
 
-    /// Waits for all results, brings the state up to what was enqueued, and tells how it goes.
+    /// Waits for all results, updates the state to what was enqueued, and reports the progress.
     fn collect(&mut self) -> Result<(), LearnError> {
         self.gather()?;
         self.watch.tell_progress(self.spent(), self.state.seconds);
         Ok(())
     }
 
-    /// Waits for all results and brings the state up to what was enqueued.
+    /// Waits for all results, and updates the state to what was enqueued.
     fn gather(&mut self) -> Result<(), LearnError> {
         if self.pending.is_empty() {
             return Ok(());
@@ -216,7 +216,7 @@ impl<'a> Trainer<'a> {
         patience > 0 && self.state.validated - best >= patience
     }
 
-    /// Validates; everything enqueued has been collected.
+    /// Validates. All results must have been collected.
     fn validate(&mut self) -> Result<(), LearnError> {
         let scores = score(&self.setup.valid, self.executor, self.setup.model.max_positions)?;
         let RunState { step, examples, .. } = self.state;
@@ -262,7 +262,7 @@ impl<'a> Trainer<'a> {
         Ok(())
     }
 
-    /// Writes a checkpoint; everything enqueued has been collected.
+    /// Writes a checkpoint. All results must have been collected.
     fn save(&mut self) -> Result<(), LearnError> {
         let params = self.executor.params()?;
         let (first, second) = self.executor.moments()?;
@@ -272,8 +272,8 @@ impl<'a> Trainer<'a> {
         Ok(())
     }
 
-    /// Saves, chooses the weights, tests them once where the setup has a test set, and only then writes them: who finds
-    /// weights takes the run for a finished one.
+    /// Saves a checkpoint, chooses the weights, and tests them once if the setup has a test set. Only then it writes them, because a
+    /// run folder with weights counts as finished.
     fn finish(&mut self, device: String, ended: TrainingEnd) -> Result<TrainingReport, LearnError> {
         self.save()?;
         let setup = self.setup;

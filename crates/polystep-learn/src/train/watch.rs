@@ -1,4 +1,4 @@
-//! How a run goes, for whoever draws it: the clock, the pace, and the progress about once a second.
+//! The progress of a run for its observer: the clock, the pace, and a report about once a second.
 
 use std::time::{Duration, Instant};
 
@@ -68,7 +68,7 @@ impl<'a> Watch<'a> {
         share(self.train, Spent { seconds: self.seconds(), ..enqueued }) >= 1.0
     }
 
-    /// Looks at one batch to know what a token costs; batches of one run are alike.
+    /// Computes from one batch how many operations a token takes. The batches of one run are alike.
     pub fn look(&mut self, program: &Program, batch: &Batch) {
         let src: Vec<usize> = batch.src.lengths().collect();
         let tgt: Vec<usize> = batch.tgt.lengths().collect();

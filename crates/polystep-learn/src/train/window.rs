@@ -17,7 +17,7 @@ pub(crate) struct Pending {
     pub lr: f64,
 }
 
-/// The steps since the last line. Part of a checkpoint, so that the lines of a resumed run are those of an unbroken one.
+/// The steps since the last line. It is part of a checkpoint, so that a resumed run writes the same lines as an unbroken one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Window {
     steps: u64,
@@ -41,7 +41,7 @@ impl Window {
         self.tgt_tokens += step.tgt_tokens;
     }
 
-    /// Whether a run at this step can have it.
+    /// Whether a run can have this window at this step.
     pub(crate) fn is_possible(&self, step: u64) -> bool {
         let sums = self.loss >= 0.0 && self.loss.is_finite() && self.grad_norm >= 0.0 && self.grad_norm.is_finite();
         sums && self.steps <= step && self.steps <= self.sequences && self.right <= self.sequences
