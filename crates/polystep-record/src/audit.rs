@@ -1,6 +1,6 @@
-//! Checking files: every step of a proof record against the proof that its start has.
+//! Checks proof records: every step is compared with the proof that the start of the record has.
 //!
-//! A record is believed in nothing but its start and its writing: inputs, targets, kinds and the end are all proved again.
+//! Only the start and the writing of a record are trusted. Its inputs, targets, kinds and end are all derived again.
 
 use polystep_core::arithmetic::Exercise;
 use polystep_core::{
@@ -18,17 +18,17 @@ pub enum AuditError {
     /// Its numbers are too large.
     #[error("{0}")]
     Arithmetic(#[from] ArithmeticError),
-    /// Nothing is written so.
+    /// No proof is written in this way.
     #[error("{0}")]
     Writing(#[from] WritingError),
 }
 
-/// What was found out about a proof record.
+/// The result of checking a proof record.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Audit {
     /// One check per step.
     pub steps: Vec<Check>,
-    /// What is wrong with its end, if anything is.
+    /// What is wrong with its end, if anything.
     pub ending: Option<Explanation>,
 }
 

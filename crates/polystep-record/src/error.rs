@@ -1,11 +1,11 @@
-//! What can go wrong with a file: it cannot be reached, a line or a document in it is wrong, or another process holds it.
+//! What can go wrong with a file: it cannot be reached, a line or a document in it is wrong, or another process holds its folder.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-/// Why a file gave no record, or took none.
+/// Why a file could not be read or written.
 #[derive(Debug, Error)]
 pub enum RecordError {
     /// A file cannot be read, written, made or removed.

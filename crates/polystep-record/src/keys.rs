@@ -55,7 +55,7 @@ impl From<Setting> for PaperSetting {
     }
 }
 
-/// What identifies a row of the paper's tables. What is not known, or does not apply, is empty in files and `None` here.
+/// The keys that identify a row of the paper's tables. A key that is unknown or does not apply is empty in files and `None` here.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct Keys {
     /// Number of variables.
@@ -79,7 +79,7 @@ pub struct Keys {
     pub also: Vec<TestSet>,
 }
 
-/// A key as tables and files have it: empty if there is none.
+/// A key as it is written in tables and files: empty if there is none.
 pub fn key_text<T: Display>(key: &Option<T>) -> String {
     key.as_ref().map_or(String::new(), T::to_string)
 }
@@ -103,13 +103,13 @@ struct DataKeys {
 }
 
 impl Keys {
-    /// The keys of a resolved configuration, and the style that its states are written in. A word that means nothing is an
-    /// error that names the table and the word.
+    /// The keys of a resolved configuration, and the style in which its states are written. An unknown word is an error that names
+    /// the table and the word.
     pub fn of_config(config: &toml::Table) -> Result<(Keys, Style), String> {
         let data = config.get("data").cloned().unwrap_or_else(|| toml::Table::new().into());
         let data: DataKeys = data.try_into().map_err(|e: toml::de::Error| format!("[data]: {}", e.message()))?;
         let curriculum = config.get("curriculum").and_then(toml::Value::as_table);
-        // A graph of one's own has no name.
+        // The user's own graph has no name.
         let name = curriculum.map(|table| table.get("name").and_then(toml::Value::as_str));
         let DataKeys { config, vars, also, setting, granularity, notation, order, ones } = data;
         let keys = Keys {
@@ -124,7 +124,7 @@ impl Keys {
         Ok((keys.trained(setting, name), Style { order, ones }))
     }
 
-    /// The same keys of a model in a setting that was trained by a curriculum, which may have no name, or without one.
+    /// The same keys for a setting and a curriculum. The outer option says whether there is a curriculum, the inner one its name.
     pub fn trained(self, setting: Option<Setting>, curriculum: Option<Option<&str>>) -> Keys {
         let setting = match (setting, curriculum) {
             (Some(Setting::Plain), Some(_)) => Some(PaperSetting::Curriculum),
@@ -134,7 +134,7 @@ impl Keys {
         Keys { setting, curriculum, ..self }
     }
 
-    /// How proofs under these keys are written; what is not known has its default.
+    /// How proofs with these keys are written. An unknown key has its default.
     pub fn writing(&self, style: Style) -> Writing {
         Writing {
             setting: self.setting.map_or_else(Setting::default, PaperSetting::setting),
@@ -226,7 +226,7 @@ mod tests {
         assert_eq!(read("").unwrap(), Keys { vars: 1, ..Keys::default() });
     }
 
-    /// A word that means nothing must not become the default.
+    /// An unknown word must not become the default.
     #[test]
     fn a_misspelt_key_is_an_error() {
         let refused = |line: &str| read(&format!("[data]\n{line}\n")).unwrap_err();

@@ -21,7 +21,7 @@
 //!
 //! The modules:
 //!
-//! - `error`: why a file gave no record, or took none.
+//! - `error`: why a file could not be read or written.
 //! - [`whole`]: the one atomic writer. A file or folder is whole or not there. `lock`: a folder that belongs to one process.
 //! - [`jsonl`]: files with one JSON object per line.
 //! - `proof`, `prediction`, `recursion`: proofs, a model's answers to their steps, and proofs that a model wrote alone.

@@ -11,8 +11,7 @@ use crate::error::RecordError;
 pub struct FolderLock(#[expect(dead_code, reason = "held, not read")] Option<File>);
 
 impl FolderLock {
-    /// Takes a folder, or says that another process has it. A file system without locks does not stop a run; there, nobody
-    /// is warned.
+    /// Locks a folder. An error if another process holds it. On a file system without locks there is no error, and no protection.
     pub fn take(folder: &Path) -> Result<FolderLock, RecordError> {
         let Ok(file) = File::open(folder) else { return Ok(FolderLock(None)) };
         match file.try_lock() {
@@ -22,7 +21,7 @@ impl FolderLock {
         }
     }
 
-    /// Takes a folder as soon as no other process has it.
+    /// Waits until no other process holds the folder, then locks it.
     pub fn wait(folder: &Path) -> FolderLock {
         let file = File::open(folder).ok();
         FolderLock(file.filter(|file| file.lock().is_ok()))

@@ -1,7 +1,7 @@
 //! `metrics.jsonl`, the learning curves of a run: one line per event, flushed as it is written.
 //!
 //! On a resume, lines past the checkpoint's step are cut off. So a run that was killed and resumed has the same lines as one
-//! that was not. Lines of earlier versions, and of other programs, may lack what has a default here.
+//! that was not. Lines of earlier versions, and of other programs, may leave out the fields that have a default here.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -67,7 +67,7 @@ pub struct ValidLine {
     pub seconds: f64,
 }
 
-/// How the tasks of a curriculum stand after an exam.
+/// The tasks of a curriculum after an exam.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CurriculumLine {
     /// After this step.
@@ -121,7 +121,7 @@ pub enum LogLine {
 }
 
 impl LogLine {
-    /// After which step, how many examples and how many seconds it was written; none if the line is of an unknown kind.
+    /// The step, examples and seconds after which the line was written; none if it is of an unknown kind.
     pub fn progress(&self) -> Option<(u64, u64, f64)> {
         match self {
             LogLine::Train(line) => Some((line.step, line.examples, line.seconds)),
@@ -183,7 +183,7 @@ fn lines_until(mut file: impl BufRead, step: u64) -> io::Result<Result<u64, usiz
     let (mut keep, mut length, mut damaged, mut text) = (0, 0, None, Vec::new());
     for number in 1.. {
         text.clear();
-        // Bytes: what a lost power supply leaves at the end may be no text.
+        // Bytes, because after a power failure the end of the file may not be text.
         length += file.read_until(b'\n', &mut text)? as u64;
         if !text.ends_with(b"\n") {
             break;

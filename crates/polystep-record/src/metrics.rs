@@ -1,4 +1,4 @@
-//! `metrics.json`: everything that is known about a run, as one documented document with a stable order of keys.
+//! `metrics.json`: everything that is known about a run, in one document with a fixed order of keys.
 //!
 //! Accuracies and shares are percentages with Wilson's 95 % interval and their counts; `f1`, `auroc` and `auprc` are
 //! fractions, as in the paper. What was not measured is null, never 0. Training writes the head of the document

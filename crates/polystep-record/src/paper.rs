@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::keys::{Keys, PaperSetting, key_text};
 use crate::test_set::TestSet;
 
-/// The tables with the six keys; the broader table of two comes first.
+/// The tables with the six keys. Of two tables that share rows, the broader one comes first.
 const TABLES: [(&str, &str); 13] = [
     ("var1coarsefull", include_str!("../paper/var1coarsefull.csv")),
     ("var1coarse", include_str!("../paper/var1coarse.csv")),
@@ -34,13 +34,13 @@ const OOD_TABLES: [(&str, &str); 3] = [
     ("OODterm", include_str!("../paper/OODterm.csv")),
 ];
 
-/// The arithmetic probe, of which the paper has a sentence: one row for all exercises.
+/// The arithmetic probe. The paper says one sentence about it, so there is one row for all exercises.
 const PROBE: [(&str, &str); 1] = [("arithmetic", include_str!("../paper/arithmetic.csv"))];
 
 /// The sizes of the problem spaces.
 const SIZES: (&str, &str) = ("colide", include_str!("../paper/colide.csv"));
 
-/// A table of the paper as it stands in `paper/`, by its name.
+/// The CSV text of a table in `paper/`, by its name.
 pub fn csv(name: &str) -> Option<&'static str> {
     let all = TABLES.iter().chain(&OOD_TABLES).chain([&SIZES]);
     all.into_iter().find(|(table, _)| *table == name).map(|(_, csv)| *csv)
@@ -69,7 +69,7 @@ pub fn lookup(keys: &Keys) -> Vec<Printed> {
         return search(&PROBE, |_, _| true, of_this_model);
     }
     let endpoint = keys.is(PaperSetting::Endpoint);
-    // The endpoint model stands on every row of its space and notation.
+    // The numbers of the endpoint model are on every row of its space and notation.
     let row = Keys { setting: if endpoint { Some(PaperSetting::Plain) } else { keys.setting }, ..keys.clone() };
     let wanted = |key: &str, value: &str| endpoint && key == "granularity" || row.matches(key, value);
     search(&TABLES, wanted, |column| column.starts_with("endpoint_") == endpoint)
@@ -86,7 +86,7 @@ pub fn lookup_ood(trained: &Keys, test_config: &str, test_vars: u32) -> Vec<Prin
     search(&OOD_TABLES, wanted, |_| trained.curriculum.is_empty())
 }
 
-/// What stands in a column of one table, on the row of these keys: also words, such as the size of a tuned model.
+/// The text in one column of a table, on the row with these keys. It may be a word, such as the size of a tuned model.
 pub fn cell(table: &str, keys: &Keys, column: &str) -> Option<&'static str> {
     let is_key = |(key, value): &(&str, &str)| !KEYS.contains(key) || keys.matches(key, value);
     let row = rows(csv(table)?).find(|row| row.iter().all(is_key))?;

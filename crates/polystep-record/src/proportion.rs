@@ -31,7 +31,7 @@ impl Proportion {
         (of > 0).then(|| Proportion::counted(count, of))
     }
 
-    /// The proportion of a set that may be empty: 0 of nothing, about which anything may be true.
+    /// The proportion of a set that may be empty. For an empty set it is 0, with the interval from 0 to 100 %.
     pub fn counted(count: u64, of: u64) -> Proportion {
         let (lo, hi) = wilson(count, of);
         Proportion { percent: 100.0 * count as f64 / of.max(1) as f64, lo: 100.0 * lo, hi: 100.0 * hi, count, of }
@@ -74,7 +74,7 @@ impl TryFrom<Stored> for Proportion {
 }
 
 impl Proportion {
-    /// Figures in percent are believed only if they follow from the counts. Files have at least six decimals.
+    /// Percentages are accepted only if they follow from the counts. Files have at least six decimals.
     fn check(&self, figures: [(&str, f64); 3]) -> Result<(), String> {
         let Proportion { percent, lo, hi, count, of } = *self;
         if count > of {
@@ -155,7 +155,7 @@ pub mod fraction {
 /// The two-sided 95 % point of the normal distribution.
 const Z: f64 = 1.959_963_984_540_054;
 
-/// Wilson's 95 % interval of `count` successes in `of` trials, as fractions; of no trials anything may be true.
+/// Wilson's 95 % interval of `count` successes in `of` trials, as fractions. Without trials it is 0 to 1.
 pub fn wilson(count: u64, of: u64) -> (f64, f64) {
     if of == 0 {
         return (0.0, 1.0);

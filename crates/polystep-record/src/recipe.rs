@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 named! {
     "recipe";
-    /// Which defaults a run is laid over.
+    /// Which defaults a run has.
     #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum Recipe {

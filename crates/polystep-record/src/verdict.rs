@@ -1,4 +1,4 @@
-//! What `eval` found out about each prediction of a file, kept beside it: `greedy.verdicts.jsonl` beside `greedy.jsonl`.
+//! The verdict of `eval` on each prediction of a file. It is stored beside the file: `greedy.verdicts.jsonl` beside `greedy.jsonl`.
 //!
 //! Judging an answer means parsing and simplifying it. The verdicts are stored so that a report need not do that again. The
 //! first line says which predictions they belong to, by a hash of that file, and how the answers were read. Verdicts of other
@@ -52,7 +52,7 @@ impl Judged {
 }
 
 impl SetFolder {
-    /// The predictions of one way of decoding, and their verdicts if those are there and belong to them; no predictions if
+    /// The predictions of one way of decoding, with their verdicts if there are verdicts that belong to them. No predictions if
     /// there is no such file.
     pub fn read(&self, decoding: Decoding, writing: &Writing) -> Result<Option<Judgeable>, RecordError> {
         let path = self.answers(decoding);
@@ -98,7 +98,7 @@ pub struct Judgeable {
     pub verdicts: Option<Vec<StepVerdict>>,
 }
 
-/// The verdicts of a file; none if it is not there, damaged, or about something else. Then they are found out again.
+/// The verdicts of a file; none if the file is missing, damaged, or about other predictions. The caller then judges again.
 fn stored(path: &Path, judged: &Judged) -> Option<Vec<StepVerdict>> {
     let text = fs::read_to_string(path).ok()?;
     let (first, rest) = text.split_once('\n')?;

@@ -1,5 +1,5 @@
-//! Files and folders that are whole or not there: written under a temporary name beside their place, synced, renamed, and
-//! the folder synced after them. A process may be killed between any two instructions, so nothing here is written otherwise.
+//! Files and folders that are either complete or not there. They are written under a temporary name beside their place, synced and
+//! renamed; then the folder around them is synced. A process may be killed at any instruction, so no other way of writing is used.
 //!
 //! A temporary name is random and is never opened through a link. A run folder that somebody sent can therefore not make
 //! us write elsewhere. The writer holds a lock on its temporary file. The lock ends with the process, so the next writer in
@@ -55,12 +55,12 @@ impl Write for WholeFile {
     }
 }
 
-/// Writes `bytes` under `path`, or nothing.
+/// Writes `bytes` to `path` in one piece. If that fails, nothing is written.
 pub fn write_whole(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), RecordError> {
     write_parts(path, &[bytes.as_ref()])
 }
 
-/// Writes the parts one after the other under `path`, or nothing.
+/// Writes the parts one after the other to `path`, in one piece. If that fails, nothing is written.
 pub fn write_parts(path: &Path, parts: &[&[u8]]) -> Result<(), RecordError> {
     let mut file = WholeFile::create(path)?;
     parts.iter().try_for_each(|part| file.write_all(part)).map_err(RecordError::file("write", path))?;
@@ -134,11 +134,11 @@ fn locked<T: AsRef<Path>>(
     loop {
         let made = make(folder_of(path))?;
         let file = open(&made)?;
-        // Where there are no locks, nothing is swept either.
+        // On a file system without locks nothing is removed either.
         if file.lock().is_err() {
             return Ok(made);
         }
-        // Another process may have swept it away in the moment before it was locked.
+        // Another process may have removed it in the moment before it was locked.
         let there =
             fs::symlink_metadata(made.as_ref()).is_ok_and(|m| file.metadata().is_ok_and(|f| f.ino() == m.ino()));
         if there {
@@ -163,7 +163,7 @@ pub fn sweep(folder: &Path) {
     }
 }
 
-/// Temporary names; the user's umask takes its part of `mode`, as for any other new file.
+/// The options for temporary files. The user's umask applies to `mode`, as for any other new file.
 fn builder(mode: u32) -> Builder<'static, 'static> {
     let mut builder = Builder::new();
     builder.prefix(PREFIX).suffix(SUFFIX).permissions(fs::Permissions::from_mode(mode));
@@ -174,7 +174,7 @@ fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Makes the new name last.
+/// Syncs a folder, so that a new name in it survives a power failure.
 fn sync_folder(path: &Path) -> io::Result<()> {
     File::open(folder_of(path))?.sync_all()
 }
