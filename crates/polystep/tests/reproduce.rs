@@ -381,7 +381,7 @@ fn what_is_asked_wrongly_is_refused() {
             "{minutes}: {said}"
         );
     }
-    assert!(here.refused("--table colide --rows 13").contains("no row of colide is meant; it has 12"));
+    assert!(here.refused("--table colide --rows 13").contains("matches none of the 12 rows of colide"));
     assert!(here.refused("--table colide --rows x=1").contains("colide has no key `x`; its keys are vars, config"));
     let broken = plan(2).replace("model.heads = 4", "model.heads = 5");
     std::fs::write(here.path("plan.toml"), broken).unwrap();
