@@ -1,4 +1,4 @@
-//! Batches made ahead: a background thread cuts them from a [`BlockQueue`]. Used batches go back to it, as blocks go back to
+//! Batches made ahead: a background thread cuts them from the blocks of a source. Used batches go back to it, as blocks go back to
 //! their makers: after a short while nothing is allocated any more.
 
 use std::sync::Arc;
@@ -8,8 +8,8 @@ use std::thread::JoinHandle;
 
 use polystep_engine::{Batch, Limits};
 
-use super::queue::{BlockQueue, receive, spawn};
-use super::{Counts, Cutter, Feed, Position, Source, threads_stopped};
+use super::queue::{receive, spawn};
+use super::{Counts, ExampleReader, Feed, Position, Source, fits, push_example, threads_stopped};
 use crate::LearnError;
 
 /// How many batches may wait for training. At 2 000 steps a second they last 30 ms, longer than the step from one block to the next.
@@ -44,28 +44,49 @@ impl BatchQueue {
         counts: Counts,
         threads: usize,
     ) -> Result<Self, LearnError> {
-        let blocks = BlockQueue::start(source, position.block, threads)?;
-        let stop = blocks.stop();
+        let reader = ExampleReader::start("the run".into(), source, position, threads)?;
+        let stop = reader.stop();
         let (send, full) = sync_channel(AHEAD);
         let (used, empties) = channel();
-        let cutter = Cutter::new(limits, position, counts);
-        let thread = spawn("batches".into(), move || cut(cutter, blocks, &send, &empties))?;
+        let cutter = Cutter { reader, limits, counts };
+        let thread = spawn("batches".into(), move || cutter.work(&send, &empties))?;
         let current = Delivery { batch: Batch::default(), position, counts };
         Ok(BatchQueue { current, channels: Some((full, used)), thread: Some(thread), stop })
     }
 }
 
-/// The cutting thread: cuts batches until nobody takes them any more, or until there is nothing to cut.
-fn cut(mut cutter: Cutter, mut blocks: BlockQueue, full: &SyncSender<Delivered>, empties: &Receiver<Delivery>) {
-    loop {
-        let mut delivery = empties.try_recv().unwrap_or_default();
-        delivery.batch.clear();
-        let filled = cutter.fill(&mut blocks, &mut delivery.batch);
-        delivery.position = cutter.position;
-        delivery.counts = cutter.counts;
-        let failed = filled.is_err();
-        if full.send(filled.map(|()| delivery)).is_err() || failed {
-            return;
+/// The cutting thread.
+struct Cutter {
+    reader: ExampleReader,
+    limits: Limits,
+    /// What was drawn up to the position. A block counts as a whole as soon as one of its examples is used.
+    counts: Counts,
+}
+
+impl Cutter {
+    /// Cuts batches until nobody takes them any more, or until there is nothing to cut.
+    fn work(mut self, full: &SyncSender<Delivered>, empties: &Receiver<Delivery>) {
+        loop {
+            let mut delivery = empties.try_recv().unwrap_or_default();
+            let filled = self.fill(&mut delivery.batch);
+            delivery.position = self.reader.position;
+            delivery.counts = self.counts;
+            let failed = filled.is_err();
+            if full.send(filled.map(|()| delivery)).is_err() || failed {
+                return;
+            }
+        }
+    }
+
+    fn fill(&mut self, batch: &mut Batch) -> Result<(), LearnError> {
+        batch.clear();
+        loop {
+            let (src, tgt) = self.reader.example(&|| false)?.ok_or_else(threads_stopped)?;
+            if !fits(batch, &self.limits, src, tgt) {
+                return Ok(());
+            }
+            push_example(batch, src, tgt);
+            self.counts += self.reader.advance();
         }
     }
 }

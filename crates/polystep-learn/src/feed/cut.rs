@@ -1,13 +1,16 @@
-//! Batches cut from blocks, across their borders.
+//! Examples read one after the other from blocks, and put into batches.
 //!
 //! A batch has `limits.sequences` examples. It has fewer where the next one would exceed the tokens that memory was set up
 //! for; the limits are chosen so that this almost never happens. Where a batch ends depends on data and limits alone.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use polystep_core::token;
 use polystep_engine::{Batch, Limits, Packed};
 use serde::{Deserialize, Serialize};
 
-use super::{Block, BlockQueue, Counts, threads_stopped};
+use super::{Block, BlockQueue, Counts, Source};
 use crate::LearnError;
 
 /// The next example: the `offset`-th of its block, in training's order.
@@ -45,55 +48,47 @@ pub fn fits(batch: &Batch, limits: &Limits, src: &[u8], tgt: &[u8]) -> bool {
         && batch.tgt.tokens() + tgt.len() < limits.tgt_tokens
 }
 
-/// Cuts batches from blocks that it is given one after the other.
-#[derive(Clone, Debug)]
-pub struct Cutter {
-    limits: Limits,
+/// The source and target tokens of an example.
+type SourceTarget<'a> = (&'a [u8], &'a [u8]);
+
+/// Reads one example of a source after the other, across the borders of its blocks.
+pub struct ExampleReader {
+    /// Who learns from the examples, for errors.
+    who: String,
+    blocks: BlockQueue,
     /// The next example.
     pub position: Position,
-    /// What was drawn up to the position. A block counts as a whole as soon as one of its examples is used.
-    pub counts: Counts,
 }
 
-impl Cutter {
-    /// Starts at a position. `counts` says what was drawn before it.
-    pub fn new(limits: Limits, position: Position, counts: Counts) -> Self {
-        Cutter { limits, position, counts }
+impl ExampleReader {
+    /// Starts at a position. `threads` make the blocks.
+    pub fn start(who: String, source: &dyn Source, position: Position, threads: usize) -> Result<Self, LearnError> {
+        Ok(ExampleReader { who, blocks: BlockQueue::start(source, position.block, threads)?, position })
     }
 
-    /// Fills a batch from the blocks that begin at the position.
-    pub(super) fn fill(&mut self, blocks: &mut BlockQueue, batch: &mut Batch) -> Result<(), LearnError> {
-        loop {
-            let block = blocks.block(&|| false)?.ok_or_else(threads_stopped)?;
-            block.check("the run", self.position.offset)?;
-            if self.take(block, batch) {
-                return Ok(());
-            }
-            blocks.pass();
-        }
+    /// When this is raised, blocks are left incomplete.
+    pub(super) fn stop(&self) -> Arc<AtomicBool> {
+        self.blocks.stop()
     }
 
-    /// Puts examples of the block at the position into the batch until the batch is full (`true`) or the block is used up.
-    pub fn take(&mut self, block: &Block, batch: &mut Batch) -> bool {
-        loop {
-            let at = self.position.offset as usize;
-            if at >= block.len() {
-                if at == 0 {
-                    self.counts += block.counts();
-                }
-                self.position = Position { block: self.position.block + 1, offset: 0 };
-                return false;
-            }
-            let (src, tgt) = block.example(at);
-            if !fits(batch, &self.limits, src, tgt) {
-                return true;
-            }
-            if at == 0 {
-                self.counts += block.counts();
-            }
-            push_example(batch, src, tgt);
-            self.position.offset += 1;
+    /// The example at the position; none if `give_up` became true before it was made.
+    pub fn example(&mut self, give_up: &dyn Fn() -> bool) -> Result<Option<SourceTarget<'_>>, LearnError> {
+        let Some(block) = self.blocks.block(give_up)? else { return Ok(None) };
+        block.check(&self.who, self.position.offset)?;
+        if self.position.offset == block.len() as u64 {
+            self.blocks.pass();
+            self.position = Position { block: self.position.block + 1, offset: 0 };
         }
+        let Some(block) = self.blocks.block(give_up)? else { return Ok(None) };
+        block.check(&self.who, 0)?;
+        Ok(Some(block.example(self.position.offset as usize)))
+    }
+
+    /// Moves to the next example. What was drawn for a block is counted with the block's first example.
+    pub fn advance(&mut self) -> Counts {
+        let first = self.position.offset == 0;
+        self.position.offset += 1;
+        self.blocks.current().filter(|_| first).map_or_else(Counts::default, Block::counts)
     }
 }
 
@@ -102,6 +97,7 @@ mod tests {
     use polystep_core::{ExampleSpan, Purpose, StepKind, Streams};
 
     use super::*;
+    use crate::feed::{BatchQueue, Feed, Generator};
 
     /// Examples of these lengths, in an order that only a shuffle of equals leaves open.
     fn block(lengths: &[(u16, u16)], longest: usize) -> Block {
@@ -128,33 +124,43 @@ mod tests {
         assert_eq!((batch.src.cu, batch.tgt.pos), (vec![0, 3], vec![0, 1]));
     }
 
+    /// A source of these blocks, again and again.
+    struct Blocks(Vec<Block>);
+
+    impl Source for Blocks {
+        fn generator(&self) -> Result<Box<dyn Generator>, LearnError> {
+            Ok(Box::new(Blocks(self.0.clone())))
+        }
+    }
+
+    impl Generator for Blocks {
+        fn fill(&mut self, index: u64, block: &mut Block, _: &AtomicBool) {
+            *block = self.0[index as usize % self.0.len()].clone();
+        }
+    }
+
+    fn batches(blocks: Vec<Block>) -> BatchQueue {
+        BatchQueue::start(&Blocks(blocks), LIMITS, Position::default(), Counts::default(), 1).unwrap()
+    }
+
     #[test]
     fn batches_run_across_borders() {
-        let blocks = [block(&[(3, 3); 2], 100), block(&[(3, 3); 4], 100)];
-        let mut cutter = Cutter::new(LIMITS, Position::default(), Counts::default());
-        let mut batch = Batch::default();
-        batch.clear();
-        assert!(!cutter.take(&blocks[0], &mut batch));
-        assert_eq!((cutter.position, cutter.counts.rejected), (Position { block: 1, offset: 0 }, 2));
-        assert!(cutter.take(&blocks[1], &mut batch));
-        assert_eq!((batch.src.sequences(), cutter.position.offset), (3, 1));
-        assert_eq!(cutter.counts, Counts { proofs: 2, rejected: 4, skipped: 0 });
-        batch.clear();
-        // The last three fill a batch, and the block is used up at the same time.
-        assert!(!cutter.take(&blocks[1], &mut batch));
-        assert!(cutter.take(&blocks[0], &mut batch));
-        assert_eq!((batch.src.sequences(), cutter.position), (3, Position { block: 2, offset: 0 }));
-        assert_eq!(cutter.counts.proofs, 2);
+        let mut batches = batches(vec![block(&[(3, 3); 2], 100), block(&[(3, 3); 4], 100)]);
+        assert_eq!(batches.next().unwrap().src.sequences(), 3);
+        assert_eq!(batches.position(), Position { block: 1, offset: 1 });
+        assert_eq!(batches.counts(), Counts { proofs: 2, rejected: 4, skipped: 0 });
+        // The last three fill a batch, and the block is used up at the same time. The next one is not counted yet.
+        assert_eq!(batches.next().unwrap().src.sequences(), 3);
+        assert_eq!((batches.position(), batches.counts().proofs), (Position { block: 2, offset: 0 }, 2));
+        assert_eq!(batches.next().unwrap().src.sequences(), 3);
+        assert_eq!((batches.position(), batches.counts().proofs), (Position { block: 3, offset: 1 }, 4));
     }
 
     #[test]
     fn a_batch_ends_where_the_tokens_do() {
         // Ten source tokens each with `</s>`: two of them fill the 20 there is room for.
-        let block = block(&[(9, 1); 4], 100);
-        let mut cutter = Cutter::new(LIMITS, Position::default(), Counts::default());
-        let mut batch = Batch::default();
-        batch.clear();
-        assert!(cutter.take(&block, &mut batch));
+        let mut batches = batches(vec![block(&[(9, 1); 4], 100)]);
+        let batch = batches.next().unwrap();
         assert_eq!((batch.src.sequences(), batch.src.tokens()), (2, 20));
     }
 

@@ -7,9 +7,7 @@ use polystep_core::{Purpose, Task};
 use polystep_engine::{Batch, Limits};
 
 use super::course::LESSON_PROOFS;
-use super::{
-    Block, BlockQueue, Counts, Course, EvalSet, EvalStep, Feed, Position, Proofs, Syllabus, fits, push_example,
-};
+use super::{Counts, Course, EvalSet, EvalStep, ExampleReader, Feed, Position, Proofs, Syllabus, fits, push_example};
 use crate::LearnError;
 use polystep_record::{Scores, TaskLine};
 
@@ -45,8 +43,8 @@ pub struct Lessons {
     course: Course,
     /// The task of each example of the round.
     order: Vec<usize>,
-    lessons: Vec<Reader>,
-    exams: Vec<Reader>,
+    lessons: Vec<ExampleReader>,
+    exams: Vec<ExampleReader>,
     limits: Limits,
     batch: Batch,
     counts: Counts,
@@ -56,9 +54,9 @@ impl Lessons {
     /// Starts at a place of the course. `counts` says what was drawn before it. Each reader has a thread that works ahead.
     pub fn start(curriculum: &Curriculum, limits: Limits, course: Course, counts: Counts) -> Result<Self, LearnError> {
         let Curriculum { syllabus, lessons, exams } = curriculum;
-        let readers = |proofs: &[Proofs], places: &[Position]| -> Result<Vec<Reader>, LearnError> {
-            let names = syllabus.graph().names();
-            proofs.iter().zip(names).zip(places).map(|((proofs, task), &at)| Reader::start(proofs, task, at)).collect()
+        let readers = |proofs: &[Proofs], places: &[Position]| -> Result<Vec<ExampleReader>, LearnError> {
+            let tasks = proofs.iter().zip(syllabus.graph().names()).zip(places);
+            tasks.map(|((proofs, name), &at)| ExampleReader::start(format!("the task {name}"), proofs, at, 1)).collect()
         };
         Ok(Lessons {
             order: syllabus.order(&course),
@@ -115,9 +113,9 @@ impl Feed for Lessons {
             return Ok(None);
         }
         let mut steps = Vec::with_capacity(EXAM * self.exams.len());
-        for reader in &mut self.exams {
+        for (reader, name) in self.exams.iter_mut().zip(self.syllabus.graph().names()) {
             for _ in 0..EXAM {
-                let kind = reader.task.clone();
+                let kind = name.clone();
                 let Some((src, tgt)) = reader.example(give_up)? else { return Ok(None) };
                 steps.push(EvalStep { proof: steps.len(), kind, src: src.to_vec(), tgt: tgt.to_vec() });
                 reader.advance();
@@ -146,42 +144,6 @@ impl Feed for Lessons {
             examples: self.course.seen[i],
         };
         names.iter().enumerate().map(line).collect()
-    }
-}
-
-/// The source and target tokens of an example.
-type SourceTarget<'a> = (&'a [u8], &'a [u8]);
-
-/// Reads one example of a task after the other.
-struct Reader {
-    task: String,
-    blocks: BlockQueue,
-    position: Position,
-}
-
-impl Reader {
-    fn start(source: &Proofs, task: &str, position: Position) -> Result<Self, LearnError> {
-        Ok(Reader { task: task.to_owned(), blocks: BlockQueue::start(source, position.block, 1)?, position })
-    }
-
-    /// The example at the position; none if `give_up` became true before it was made.
-    fn example(&mut self, give_up: &dyn Fn() -> bool) -> Result<Option<SourceTarget<'_>>, LearnError> {
-        let Some(block) = self.blocks.block(give_up)? else { return Ok(None) };
-        block.check(format_args!("the task {}", self.task), self.position.offset)?;
-        if self.position.offset == block.len() as u64 {
-            self.blocks.pass();
-            self.position = Position { block: self.position.block + 1, offset: 0 };
-        }
-        let Some(block) = self.blocks.block(give_up)? else { return Ok(None) };
-        block.check(format_args!("the task {}", self.task), 0)?;
-        Ok(Some(block.example(self.position.offset as usize)))
-    }
-
-    /// Moves to the next example. What was drawn for a block is counted with the block's first example.
-    fn advance(&mut self) -> Counts {
-        let first = self.position.offset == 0;
-        self.position.offset += 1;
-        self.blocks.current().filter(|_| first).map_or_else(Counts::default, Block::counts)
     }
 }
 

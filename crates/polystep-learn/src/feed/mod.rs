@@ -21,7 +21,7 @@ mod sets;
 pub use batches::BatchQueue;
 pub use block::{Block, Counts};
 pub use course::{Course, Syllabus};
-pub use cut::{Cutter, Position, fits, push_example};
+pub use cut::{ExampleReader, Position, fits, push_example};
 pub use lessons::{Curriculum, Lessons};
 pub use proofs::{BLOCK_PROOFS, Proofs};
 pub use queue::BlockQueue;
