@@ -1,7 +1,7 @@
-//! `polystep doctor`: what there is to compute with, whether it computes rightly, and what to do where it does not.
+//! `polystep doctor`: which devices and libraries were found, whether they compute correctly, and what to do if not.
 //!
-//! CUDA is checked against the CPU, op by op on the same random input (which bf16 holds exactly) and in a short training;
-//! and against itself, since two runs of one seed must agree bit for bit. Without a GPU the CPU is checked alone.
+//! CUDA is compared with the CPU, op by op on the same random input (which bf16 holds exactly) and in a short training. It is also
+//! compared with itself, since two runs of one seed must agree bit for bit. Without a GPU only the CPU is checked.
 
 use clap::Args as ClapArgs;
 use polystep_engine::cpu::Cpu;
