@@ -78,7 +78,17 @@ impl State {
     pub fn value(&self, order: TermOrder) -> Result<Poly, ArithmeticError> {
         match self {
             State::Sum(products) => {
-                products.iter().try_fold(Poly::default(), |sum, p| sum.add(&p.value(order)?, order))
+                // Terms are collected only now and then: collecting after each product would take quadratic time.
+                let mut terms: Vec<(u64, Monomial)> = Vec::new();
+                let mut collected = 0;
+                for product in products {
+                    terms.extend_from_slice(product.value(order)?.terms());
+                    if terms.len() > 2 * collected + (1 << 16) {
+                        terms = Poly::collect(terms, order)?.terms().to_vec();
+                        collected = terms.len();
+                    }
+                }
+                Poly::collect(terms, order)
             }
             State::Bare(poly) => Poly::collect(poly.terms().iter().copied(), order),
         }

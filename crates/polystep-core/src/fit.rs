@@ -80,7 +80,7 @@ mod tests {
                 let task = Task::new(space.clone(), vars);
                 let mut sampler = Sampler::new(&task, 5, Purpose::Train).unwrap();
                 for index in 0..300 {
-                    let start = sampler.proof(index).start;
+                    let start = sampler.proof(index).start().clone();
                     assert_eq!(
                         misfit(&start, &space, vars, task.writing.style.order).unwrap(),
                         None,

@@ -13,7 +13,7 @@
 //! let writing = Writing::default(); // plain coarse steps in infix
 //! let start = writing.parse("(2*x2^2)*(3*x2^1+4)+(5*x1^2+x1^1*x2^1)*(3*x1^1)*(2)")?;
 //! let proof = writing.proof(&start)?;
-//! assert_eq!(proof.steps[2].kind, StepKind::Mulstep);
+//! assert_eq!(proof.kinds()[2], StepKind::Mulstep);
 //! assert_eq!(writing.print(proof.end()), "30*x1^3+6*x2^3+6*x1^2*x2+8*x2^2");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

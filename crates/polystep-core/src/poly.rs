@@ -7,6 +7,7 @@
 use thiserror::Error;
 
 use crate::monomial::{Monomial, TermOrder};
+use crate::proof::MAX_STATE_TERMS;
 
 /// A number or a degree left the range that polystep computes in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
@@ -23,6 +24,9 @@ pub enum ArithmeticError {
     /// A product of sums has too many terms before they are collected.
     #[error("an expansion has more than {MAX_EXPANSION} terms")]
     Terms,
+    /// A state of a proof has too many terms.
+    #[error("a state has more than {MAX_STATE_TERMS} terms")]
+    State,
 }
 
 /// The most terms that a product of two polynomials may have before they are collected.

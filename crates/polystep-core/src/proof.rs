@@ -3,17 +3,23 @@
 //! For each state exactly one step applies, so a proof is that step, repeated: all facsteps from left to right, then all
 //! mulsteps, then sumsteps. A step that would change nothing is not one. The decision a reader would get wrong: with a
 //! single product there is no sumstep; its last mulstep (or, with a single factor, its facstep) writes the bare endpoint.
+//!
+//! A proof does not hold its states. n steps from a start of length n would take n² memory. It holds its start, its end and
+//! the kinds of its steps, and a [`Walk`] makes the states again, one at a time.
+
+mod walk;
 
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::expr::{Factor, Product, State, Term};
-use crate::granularity::{Fac, Granularity, Mul, Sum};
-use crate::monomial::{Monomial, TermOrder};
+pub use walk::{MAX_COMBINATIONS, MAX_STATE_TERMS, Rewrite, Walk};
+
+use crate::expr::State;
+use crate::granularity::Granularity;
 use crate::named;
-use crate::notation::{Layout, Notation, Open, Style, Summands, write_tokens};
-use crate::poly::{ArithmeticError, Poly};
+use crate::notation::{Layout, Notation, Open, Style};
+use crate::poly::ArithmeticError;
 use crate::token;
 
 /// What a step does; the paper's names.
@@ -58,9 +64,6 @@ impl StepKind {
     }
 }
 
-/// The most combinations of terms that a mulstep leaves open: beyond them the brackets would be longer than any model reads.
-pub const MAX_COMBINATIONS: usize = 1 << 12;
-
 /// What a step rewrites: the whole unit, even where a part of it does not change.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Operand {
@@ -94,9 +97,16 @@ impl Operand {
             Operand::Terms { product, factor, terms } => hull(&layout.terms[*product][*factor], terms),
         }
     }
+
+    /// Where the operand stands in the text of these tokens, in bytes.
+    pub fn span(&self, tokens: &[u8], layout: &Layout, notation: Notation) -> Range<usize> {
+        let range = self.range(layout);
+        let spans = token::decoded_spans(tokens, notation);
+        spans[range.start].start..spans[range.end - 1].end
+    }
 }
 
-/// One step of a proof.
+/// One step of a proof, with its own copies of both states.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Step {
     /// What it does.
@@ -112,24 +122,14 @@ pub struct Step {
     pub open: Open,
 }
 
-impl Step {
-    /// Where the operand stands in the printed `before`, in bytes.
-    pub fn span(&self, notation: Notation, style: Style) -> Range<usize> {
-        let mut tokens = Vec::new();
-        let layout = write_tokens(&self.before, &Open::new(), notation, style, &mut tokens);
-        let range = self.operand.range(&layout);
-        let spans = token::decoded_spans(&tokens, notation);
-        spans[range.start].start..spans[range.end - 1].end
-    }
-}
-
 /// A state and all the steps that simplify it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Proof {
-    /// Where it starts.
-    pub start: State,
-    /// The steps, each starting where the one before ended.
-    pub steps: Vec<Step>,
+    start: State,
+    end: State,
+    kinds: Vec<StepKind>,
+    granularity: Granularity,
+    style: Style,
 }
 
 impl Proof {
@@ -140,208 +140,83 @@ impl Proof {
     /// let start = notation::parse("(2*x)*(x^1+1)", Notation::Infix, Style::default())?;
     /// let proof = Proof::of(&start, Granularity::COARSE, Style::default())?;
     /// let lines: Vec<String> =
-    ///     proof.states().map(|s| notation::print(s, Notation::Infix, Style::default())).collect();
+    ///     proof.states().map(|s| notation::print(&s, Notation::Infix, Style::default())).collect();
     /// assert_eq!(lines, ["(2*x1)*(x1^1+1)", "(2*x1)*(x1+1)", "2*x1^2+2*x1"]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn of(start: &State, granularity: Granularity, style: Style) -> Result<Proof, ArithmeticError> {
-        let mut steps: Vec<Step> = Vec::new();
-        let mut state = start.clone();
-        while let Some(step) = next_step(&state, granularity, style)? {
-            state = step.after.clone();
-            steps.push(step);
+        let mut walk = Walk::new(start.clone(), granularity, style, false);
+        let mut kinds = Vec::new();
+        while let Some(rewrite) = walk.try_advance()? {
+            kinds.push(rewrite.kind);
         }
-        Ok(Proof { start: start.clone(), steps })
+        Ok(Proof { start: start.clone(), end: walk.into_state(), kinds, granularity, style })
     }
 
-    /// All states, from the start to the endpoint.
-    pub fn states(&self) -> impl Iterator<Item = &State> {
-        std::iter::once(&self.start).chain(self.steps.iter().map(|s| &s.after))
+    /// Where it starts.
+    pub fn start(&self) -> &State {
+        &self.start
     }
 
     /// Where it ends.
     pub fn end(&self) -> &State {
-        self.steps.last().map_or(&self.start, |s| &s.after)
+        &self.end
+    }
+
+    /// What its steps do, in order.
+    pub fn kinds(&self) -> &[StepKind] {
+        &self.kinds
+    }
+
+    /// A walk through its states, without open coefficients.
+    pub fn walk(&self) -> Walk {
+        Walk::new(self.start.clone(), self.granularity, self.style, false)
+    }
+
+    /// A walk through its states that says which coefficients a calculator would be left to compute.
+    pub fn walk_open(&self) -> Walk {
+        Walk::new(self.start.clone(), self.granularity, self.style, true)
+    }
+
+    /// The steps, each starting where the one before ended. They are made one at a time.
+    pub fn steps(&self) -> impl Iterator<Item = Step> {
+        let mut walk = self.walk_open();
+        std::iter::from_fn(move || {
+            let before = walk.state().clone();
+            let Rewrite { kind, operand, open } = walk.advance()?;
+            Some(Step { kind, before, after: walk.state().clone(), operand, open })
+        })
+    }
+
+    /// All states, from the start to the endpoint. They are made one at a time.
+    pub fn states(&self) -> impl Iterator<Item = State> {
+        let mut walk = self.walk();
+        let rest = std::iter::from_fn(move || walk.advance().map(|_| walk.state().clone()));
+        std::iter::once(self.start.clone()).chain(rest)
+    }
+
+    /// Which of its states this is, counted from the start; none if it is no state of the proof.
+    pub fn place_of(&self, state: &State) -> Option<usize> {
+        if *state == self.end {
+            return Some(self.kinds.len());
+        }
+        let mut walk = self.walk();
+        (0..self.kinds.len()).find(|_| {
+            let found = walk.state() == state;
+            walk.advance();
+            found
+        })
     }
 }
 
 /// The one step that applies to a state; none if it is the endpoint.
 pub fn next_step(state: &State, granularity: Granularity, style: Style) -> Result<Option<Step>, ArithmeticError> {
-    let State::Sum(products) = state else {
-        return Ok(None);
-    };
-    let order = style.order;
-    let (kind, operand, mut after, mut open) = if let Some(found) = facstep(products, granularity.fac, order)? {
-        found
-    } else if let Some(found) = mulstep(products, granularity.mul, order)? {
-        found
-    } else {
-        sumstep(products, granularity.sum, order)?
-    };
-    let alone = match &after[..] {
-        [Product(factors)] => matches!(&factors[..], [factor] if factor.is_simplified(order)),
-        _ => false,
-    };
-    let after = if alone {
-        // A sum's brackets already stand at (0, 0, term), which is where a bare polynomial has them.
-        State::Bare(after.remove(0).value(order)?)
-    } else {
-        State::Sum(after)
-    };
-    if matches!(after, State::Bare(_)) {
-        open.retain(|&(p, f, _), _| (p, f) == (0, 0));
-    }
-    Ok(Some(Step { kind, before: state.clone(), after, operand, open }))
-}
-
-type Rewrite = (StepKind, Operand, Vec<Product>, Open);
-
-fn facstep(products: &[Product], fac: Fac, order: TermOrder) -> Result<Option<Rewrite>, ArithmeticError> {
-    // A single factor on its own is still to be written without its parentheses, even if it is in normal form.
-    let alone = products.len() == 1 && products[0].0.len() == 1;
-    let unfinished = |p: usize, f: usize| alone || !products[p].0[f].is_simplified(order);
-    let found = products
-        .iter()
-        .enumerate()
-        .flat_map(|(p, product)| (0..product.0.len()).map(move |f| (p, f)))
-        .find(|&(p, f)| unfinished(p, f));
-    let Some((p, f)) = found else { return Ok(None) };
-    let mut after = products.to_vec();
-    let mut open = Open::new();
-    let operand = match fac {
-        Fac::Product => {
-            for (f, factor) in after[p].0.iter_mut().enumerate() {
-                *factor = collect(factor, order, (p, f), &mut open)?;
-            }
-            Operand::Products(p..p + 1)
-        }
-        Fac::Factor => {
-            after[p].0[f] = collect(&products[p].0[f], order, (p, f), &mut open)?;
-            Operand::Factors { product: p, factors: f..f + 1 }
-        }
-        Fac::Term => {
-            let (factor, terms) = collect_term(&products[p].0[f], order, (p, f), &mut open)?;
-            after[p].0[f] = factor;
-            Operand::Terms { product: p, factor: f, terms }
-        }
-    };
-    Ok(Some((StepKind::Facstep, operand, after, open)))
-}
-
-/// A factor with its like terms collected; the sums that this takes are left open.
-fn collect(
-    factor: &Factor,
-    order: TermOrder,
-    (p, f): (usize, usize),
-    open: &mut Open,
-) -> Result<Factor, ArithmeticError> {
-    let collected = factor.value(order)?;
-    for (t, &(_, monomial)) in collected.terms().iter().enumerate() {
-        let alike = factor.0.iter().filter(|term| term.monomial == monomial);
-        leave_open(alike.map(|term| vec![term.coeff]).collect(), (p, f, t), open);
-    }
-    Ok(Factor::from(&collected))
-}
-
-/// A factor with the first term that is not yet as in its normal form put right, and the terms that this rewrites.
-fn collect_term(
-    factor: &Factor,
-    order: TermOrder,
-    (p, f): (usize, usize),
-    open: &mut Open,
-) -> Result<(Factor, Range<usize>), ArithmeticError> {
-    let goal = Factor::from(&factor.value(order)?);
-    let k = factor.0.iter().zip(&goal.0).take_while(|(a, b)| a == b).count();
-    let Some(&next) = goal.0.get(k) else {
-        // Every goal term stands already; only a lone factor in normal form gets here, to lose its parentheses.
-        return Ok((goal, 0..factor.0.len()));
-    };
-    let alike = |i: &usize| factor.0[*i].monomial == next.monomial;
-    let group: Vec<usize> = (k..factor.0.len()).filter(alike).collect();
-    let summands: Vec<Vec<u64>> = group.iter().map(|&i| vec![factor.0[i].coeff]).collect();
-    leave_open(summands, (p, f, k), open);
-    let mut terms: Vec<Term> = factor.0[..k].to_vec();
-    terms.push(next);
-    terms.extend((k..factor.0.len()).filter(|i| !alike(i)).map(|i| factor.0[i]));
-    Ok((Factor(terms), k..group.last().map_or(k + 1, |&i| i + 1)))
-}
-
-fn mulstep(products: &[Product], mul: Mul, order: TermOrder) -> Result<Option<Rewrite>, ArithmeticError> {
-    let Some(p) = products.iter().position(|product| product.0.len() > 1) else {
-        return Ok(None);
-    };
-    let factors = &products[p].0;
-    let taken = match mul {
-        Mul::Pair => 2,
-        Mul::Product => factors.len(),
-    };
-    let result = Product(factors[..taken].to_vec()).value(order)?;
-    let mut open = Open::new();
-    let count = factors[..taken].iter().try_fold(1usize, |n, f| n.checked_mul(f.0.len()));
-    let few = count.is_some_and(|n| n <= MAX_COMBINATIONS);
-    let expansion = if few { combinations(&factors[..taken]) } else { Vec::new() };
-    for (t, &(_, monomial)) in result.terms().iter().enumerate() {
-        let summands = expansion.iter().filter(|(_, m)| *m == monomial).map(|(s, _)| s.clone());
-        leave_open(summands.collect(), (p, 0, t), &mut open);
-    }
-    let mut after = products.to_vec();
-    after[p].0.splice(..taken, [Factor::from(&result)]);
-    let operand = match mul {
-        Mul::Pair => Operand::Factors { product: p, factors: 0..2 },
-        Mul::Product => Operand::Products(p..p + 1),
-    };
-    Ok(Some((StepKind::Mulstep, operand, after, open)))
-}
-
-/// Every choice of one term per factor, in lexicographic order: the coefficients without ones, and the monomial.
-fn combinations(factors: &[Factor]) -> Vec<(Vec<u64>, Monomial)> {
-    let mut all = vec![(Vec::new(), Monomial::ONE)];
-    for factor in factors {
-        let mut longer = Vec::with_capacity(all.len() * factor.0.len());
-        for (numbers, monomial) in &all {
-            for term in &factor.0 {
-                let mut numbers: Vec<u64> = numbers.clone();
-                if term.coeff != 1 {
-                    numbers.push(term.coeff);
-                }
-                // The degree was checked when the product was expanded.
-                let product = monomial.checked_mul(term.monomial).unwrap_or(Monomial::ONE);
-                longer.push((numbers, product));
-            }
-        }
-        all = longer;
-    }
-    for (numbers, _) in &mut all {
-        if numbers.is_empty() {
-            numbers.push(1);
-        }
-    }
-    all
-}
-
-fn sumstep(products: &[Product], sum: Sum, order: TermOrder) -> Result<Rewrite, ArithmeticError> {
-    let taken = match sum {
-        Sum::Pair => products.len().min(2),
-        Sum::All => products.len(),
-    };
-    let addends = &products[..taken];
-    let terms = addends.iter().flat_map(|p| &p.0).flat_map(|f| &f.0);
-    let result = Poly::collect(terms.clone().map(|t| (t.coeff, t.monomial)), order)?;
-    let mut open = Open::new();
-    for (t, &(_, monomial)) in result.terms().iter().enumerate() {
-        let alike = terms.clone().filter(|term| term.monomial == monomial);
-        leave_open(alike.map(|term| vec![term.coeff]).collect(), (0, 0, t), &mut open);
-    }
-    let mut after = vec![Product(vec![Factor::from(&result)])];
-    after.extend_from_slice(&products[taken..]);
-    Ok((StepKind::Sumstep, Operand::Products(0..taken), after, open))
-}
-
-/// A coefficient is left open unless it is a single number already.
-fn leave_open(summands: Summands, at: (usize, usize, usize), open: &mut Open) {
-    if summands.len() > 1 || summands.first().is_some_and(|numbers| numbers.len() > 1) {
-        open.insert(at, summands);
-    }
+    let mut walk = Walk::new(state.clone(), granularity, style, true);
+    let rewrite = walk.try_advance()?;
+    Ok(rewrite.map(|Rewrite { kind, operand, open }| {
+        let (before, after) = (state.clone(), walk.into_state());
+        Step { kind, before, after, operand, open }
+    }))
 }
 
 #[cfg(test)]

@@ -3,17 +3,21 @@
 //! One polynomial has many proofs on paper. A [`Writing`] picks one of them. This module writes and reads with it; the modules
 //! [`judge`](crate::judge) and [`explain`](crate::explain) add the methods that say whether an answer is right, and if not, why.
 
+mod lines;
+
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
+
+pub use lines::Lines;
 
 use crate::arithmetic::Exercise;
 use crate::explain::Explanation;
 use crate::expr::State;
 use crate::granularity::Granularity;
 use crate::named;
-use crate::notation::{self, Notation, NotationError, Open, Style, parse_tokens, write_tokens};
+use crate::notation::{self, Notation, NotationError, Style, parse_tokens};
 use crate::poly::ArithmeticError;
-use crate::proof::{Operand, Proof, Step, StepKind};
+use crate::proof::{Proof, StepKind};
 use crate::token;
 
 /// What the steps of a proof look like.
@@ -124,24 +128,9 @@ impl Writing {
         Some(parse_tokens(&state, self.notation, self.style).ok()?.0)
     }
 
-    /// A proof as a model sees it.
-    pub fn lines(&self, proof: &Proof) -> Vec<Line> {
-        let print = |state: &State| self.tokens(state, &Open::new());
-        let line = |kind, input, target| Line { kind, input, target, next: None };
-        match self.setting {
-            Setting::Plain => proof.steps.iter().map(|s| line(s.kind, print(&s.before), print(&s.after))).collect(),
-            Setting::Calculator => {
-                let open = |s: &Step| Line {
-                    next: Some(print(&s.after)),
-                    ..line(s.kind, print(&s.before), self.tokens(&s.after, &s.open))
-                };
-                proof.steps.iter().map(open).collect()
-            }
-            Setting::Endpoint if proof.steps.is_empty() => Vec::new(),
-            Setting::Endpoint => vec![line(StepKind::Endpoint, print(&proof.start), print(proof.end()))],
-            Setting::Annotated => self.annotated(proof),
-            Setting::Arithmetic => Vec::new(),
-        }
+    /// A proof as a model sees it. The lines are written one at a time.
+    pub fn lines(&self, proof: &Proof) -> Lines {
+        Lines::new(*self, proof)
     }
 
     /// The line that a model's input asks for, or why there is none.
@@ -153,13 +142,14 @@ impl Writing {
         let annotated = self.setting == Setting::Annotated;
         let state = if annotated { untagged(input).ok_or(Explanation::UntaggedInput)? } else { input.to_vec() };
         let (state, _) = parse_tokens(&state, self.notation, self.style).map_err(Explanation::UnreadableInput)?;
-        let lines = self.lines(&self.proof(&state).map_err(Explanation::TooLarge)?);
-        if lines.is_empty() {
+        let mut lines = self.lines(&self.proof(&state).map_err(Explanation::TooLarge)?);
+        if lines.len() == 0 {
             return Err(Explanation::Finished);
         }
-        // A tag and its marks say which line of the proof is asked for; elsewhere it is the first.
+        // A tag says which line is asked for: the one that marks this state, or the one that then rewrites it. Elsewhere it is
+        // the first.
         let asked = |line: &Line| !annotated || line.input == input;
-        lines.into_iter().find(asked).ok_or(Explanation::NotAsked)
+        lines.by_ref().take(2).find(asked).ok_or(Explanation::NotAsked)
     }
 
     /// How a step from elsewhere is written, by its looks. A plain step and a calculator's step without brackets look alike.
@@ -185,39 +175,6 @@ impl Writing {
         };
         let known = Granularity::known().into_iter().map(|granularity| Writing { granularity, ..self });
         known.into_iter().find(fits).unwrap_or(self)
-    }
-
-    fn tokens(&self, state: &State, open: &Open) -> Vec<u8> {
-        let mut tokens = Vec::new();
-        write_tokens(state, open, self.notation, self.style, &mut tokens);
-        tokens
-    }
-
-    /// n steps become 2n + 1: mark, operate, …, mark the end.
-    fn annotated(&self, proof: &Proof) -> Vec<Line> {
-        let line = |kind, input, target| Line { kind, input, target, next: None };
-        let mut lines = Vec::with_capacity(2 * proof.steps.len() + 1);
-        for step in &proof.steps {
-            let tag = step.kind.tag().expect("every step of a proof has a tag");
-            let marked = self.tagged(tag, &step.before, Some(&step.operand));
-            lines.push(line(StepKind::Markstep, self.tagged(token::MARK, &step.before, None), marked.clone()));
-            lines.push(line(step.kind, marked, self.tagged(token::MARK, &step.after, None)));
-        }
-        let [mark, end] = [token::MARK, token::END].map(|tag| self.tagged(tag, proof.end(), None));
-        lines.push(line(StepKind::Markstep, mark, end));
-        lines
-    }
-
-    /// `FAC $ #(x1^1)*(2)#+(3)`
-    fn tagged(&self, tag: u8, state: &State, operand: Option<&Operand>) -> Vec<u8> {
-        let mut tokens = vec![tag, token::DOLLAR];
-        let first = tokens.len();
-        let layout = write_tokens(state, &Open::new(), self.notation, self.style, &mut tokens);
-        if let Some(marked) = operand.map(|operand| operand.range(&layout)) {
-            tokens.insert(first + marked.end, token::HASH);
-            tokens.insert(first + marked.start, token::HASH);
-        }
-        tokens
     }
 }
 

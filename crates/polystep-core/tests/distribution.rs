@@ -21,7 +21,7 @@ fn sampled(space: &Space, vars: usize, n: u64) -> Vec<Drawn> {
     let factors =
         |p: &Product| p.0.iter().map(|f| f.0.iter().map(|t| (t.coeff, exponents(t.monomial))).collect()).collect();
     let products = |state: &State| state.products().iter().map(factors).collect();
-    (0..n).map(|index| products(&sampler.proof(index).start)).collect()
+    (0..n).map(|index| products(sampler.proof(index).start())).collect()
 }
 
 /// No draw is ever rejected here, so numbers of products and terms, and coefficients, are uniform; and a product ends after

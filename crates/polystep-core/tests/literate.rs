@@ -53,19 +53,16 @@ fn proof(words: Vec<&str>, body: &str, place: &str) {
     let start = parse(start, Notation::Infix, style).unwrap_or_else(|e| panic!("{place}\n{}", e.caret(start)));
     let writing = Writing { setting, granularity, ..Writing::default() };
     let proof = writing.proof(&start).expect(place);
-    let found: Vec<String> = writing
-        .lines(&proof)
-        .iter()
-        .map(|l| format!("{} {}", l.kind, token::decode(&l.target, Notation::Infix)))
-        .collect();
+    let found: Vec<String> =
+        writing.lines(&proof).map(|l| format!("{} {}", l.kind, token::decode(&l.target, Notation::Infix))).collect();
     let expected: Vec<String> = lines
         .map(|l| l.split_once(' ').map(|(kind, state)| format!("{kind} {}", state.trim())).expect(place))
         .collect();
     assert_eq!(found, expected, "{place}");
     for state in proof.states() {
         for notation in [Notation::Infix, Notation::Prefix] {
-            let text = print(state, notation, style);
-            assert_eq!(parse(&text, notation, style).as_ref(), Ok(state), "{place}\n{text}");
+            let text = print(&state, notation, style);
+            assert_eq!(parse(&text, notation, style).as_ref(), Ok(&state), "{place}\n{text}");
         }
     }
 }

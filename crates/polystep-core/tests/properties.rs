@@ -1,6 +1,6 @@
 //! The laws of the exact core, on polynomials drawn from every space.
 
-use polystep_core::notation::{Open, parse, parse_open, parse_tokens, print, print_open, write_tokens};
+use polystep_core::notation::{Open, laid_out, parse, parse_open, parse_tokens, print, print_open, write_tokens};
 use polystep_core::space::{KEYS, Retry, Variables};
 use polystep_core::writing::{evaluate_brackets, untagged};
 use polystep_core::{
@@ -45,21 +45,22 @@ proptest! {
     #[test]
     fn every_step_keeps_the_value((task, proof) in drawn()) {
         let order = task.writing.style.order;
-        let value = proof.start.value(order).unwrap();
+        let value = proof.start().value(order).unwrap();
         for state in proof.states() {
             prop_assert_eq!(state.value(order).unwrap(), value.clone());
         }
-        for pair in proof.steps.windows(2) {
+        let steps: Vec<_> = proof.steps().collect();
+        for pair in steps.windows(2) {
             prop_assert_eq!(&pair[0].after, &pair[1].before);
             prop_assert!(pair[0].kind <= pair[1].kind, "facsteps, then mulsteps, then sumsteps");
         }
-        prop_assert!(proof.steps.iter().all(|s| s.before != s.after));
+        prop_assert!(steps.iter().all(|s| s.before != s.after));
         prop_assert_eq!(proof.end(), &State::Bare(value));
     }
 
     #[test]
     fn coarse_and_fine_reach_one_endpoint((task, proof) in drawn(), other in granularity()) {
-        let again = Proof::of(&proof.start, other, task.writing.style).unwrap();
+        let again = Proof::of(proof.start(), other, task.writing.style).unwrap();
         prop_assert_eq!(again.end(), proof.end());
     }
 
@@ -70,7 +71,7 @@ proptest! {
         let end = proof.end().value(order).unwrap();
         prop_assert!(end.terms().is_sorted_by(|a, b| order.compare(a.1, b.1).is_lt()));
         prop_assert!(end.max_coeff() <= coeff.polynomial && end.degree() <= degree.polynomial);
-        let found = proof.start.products();
+        let found = proof.start().products();
         prop_assert!((products.min as usize..=products.max as usize).contains(&found.len()));
         for product in found {
             let expanded = product.value(order).unwrap();
@@ -85,7 +86,7 @@ proptest! {
 
     #[test]
     fn parsing_inverts_printing((task, proof) in drawn()) {
-        for step in &proof.steps {
+        for step in proof.steps() {
             for notation in Notation::ALL {
                 for state in [&step.before, &step.after] {
                     let text = print(state, notation, task.writing.style);
@@ -105,7 +106,8 @@ proptest! {
         for notation in Notation::ALL {
             let lines = |setting| Writing { setting, notation, ..task.writing }.lines(&proof);
             let (plain, open) = (lines(Setting::Plain), lines(Setting::Calculator));
-            for (plain, open) in plain.iter().zip(&open) {
+            prop_assert_eq!(plain.len(), open.len());
+            for (plain, open) in plain.zip(open) {
                 prop_assert_eq!(open.next.as_ref(), Some(&plain.target));
                 prop_assert_eq!(evaluate_brackets(&open.target, notation), Some(plain.target.clone()));
             }
@@ -114,9 +116,9 @@ proptest! {
 
     #[test]
     fn annotations_mark_exactly_what_the_step_rewrites((task, proof) in drawn()) {
-        let lines = Writing { setting: Setting::Annotated, ..task.writing }.lines(&proof);
-        prop_assert_eq!(lines.len(), 2 * proof.steps.len() + 1);
-        for (i, step) in proof.steps.iter().enumerate() {
+        let lines: Vec<_> = Writing { setting: Setting::Annotated, ..task.writing }.lines(&proof).collect();
+        prop_assert_eq!(lines.len(), 2 * proof.kinds().len() + 1);
+        for (i, step) in proof.steps().enumerate() {
             let (marked, result) = (&lines[2 * i].target, untagged(&lines[2 * i + 1].target).unwrap());
             let mut parts = marked[2..].split(|&t| t == token::HASH);
             let (before, _operand, after) = (parts.next().unwrap(), parts.next().unwrap(), parts.next().unwrap());
@@ -126,7 +128,8 @@ proptest! {
             let (before, after): (Vec<u8>, Vec<u8>) =
                 if step.after.is_endpoint() { (inside(before), inside(after)) } else { (before.to_vec(), after.to_vec()) };
             prop_assert!(result.starts_with(&before) && result.ends_with(&after), "{:?}", step);
-            let span = step.span(Notation::Infix, task.writing.style);
+            let (tokens, layout) = laid_out(&step.before, Notation::Infix, task.writing.style);
+            let span = step.operand.span(&tokens, &layout, Notation::Infix);
             let text = print(&step.before, Notation::Infix, task.writing.style);
             let mut with_marks = text.clone();
             with_marks.insert(span.end, '#');
@@ -142,7 +145,7 @@ proptest! {
     ) {
         let writing = Writing { notation, ..task.writing };
         let style = writing.style;
-        for step in &proof.steps {
+        for step in proof.steps() {
             let check = writing.check(&step.before, &writing.print(&step.after)).unwrap();
             prop_assert_eq!(check.verdict, Verdict::Exact);
 

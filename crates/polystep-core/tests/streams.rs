@@ -22,7 +22,7 @@ fn golden() -> String {
             let task = Task::new(Space::named(key).unwrap(), vars);
             let mut sampler = Sampler::new(&task, 1, Purpose::Train).unwrap();
             for index in 0..3 {
-                let start = print(&sampler.proof(index).start, Notation::Infix, task.writing.style);
+                let start = print(sampler.proof(index).start(), Notation::Infix, task.writing.style);
                 writeln!(text, "{key} {vars} {index} {start}").unwrap();
             }
         }

@@ -21,6 +21,31 @@ pub enum AuditError {
     /// No proof is written in this way.
     #[error("{0}")]
     Writing(#[from] WritingError),
+    /// A state is longer than the states of a record may be.
+    #[error("a state has {0} tokens; the states of a record have at most {MAX_TOKENS}")]
+    Tokens(usize),
+    /// The start has more products than that of a record may have.
+    #[error("the start has {0} products; that of a record has at most {MAX_PRODUCTS}")]
+    Products(usize),
+}
+
+/// The most tokens in a state of a record. A record may come from anywhere, so checking it must not take all of a machine. The
+/// states of the paper's spaces have a few hundred tokens.
+pub const MAX_TOKENS: usize = 1 << 15;
+
+/// The most products in the start of a record. A state of a space has at most 32.
+pub const MAX_PRODUCTS: usize = 1 << 12;
+
+/// An error if a state of a record has more than [`MAX_TOKENS`].
+pub fn check_lengths<'a>(states: impl IntoIterator<Item = &'a str>) -> Result<(), AuditError> {
+    // A token has at least one character, so most texts need not be read.
+    for text in states.into_iter().filter(|text| text.len() > MAX_TOKENS) {
+        let tokens = token::encode(text).map_or(text.len(), |tokens| tokens.len());
+        if tokens > MAX_TOKENS {
+            return Err(AuditError::Tokens(tokens));
+        }
+    }
+    Ok(())
 }
 
 /// The result of checking a proof record.
@@ -36,25 +61,36 @@ pub struct Audit {
 pub fn audit_proof(record: &ProofRecord) -> Result<Audit, AuditError> {
     let writing = record.writing();
     writing.validate()?;
-    let (expected, end) = if writing.setting == Setting::Arithmetic {
+    check_lengths(
+        [record.start.as_str(), &record.end].into_iter().chain(record.steps.iter().flat_map(StepRecord::texts)),
+    )?;
+    if writing.setting == Setting::Arithmetic {
         let exercise = token::encode(&record.start).ok().and_then(|start| Exercise::read(&start, writing.notation));
         let line = exercise.map(|exercise| exercise.line(writing.notation));
         let end = line.as_ref().map_or(String::new(), |line| writing.text(&line.target));
-        (line.into_iter().collect(), end)
-    } else {
-        let proof = writing.proof(&writing.parse(&record.start)?)?;
-        (writing.lines(&proof), writing.print(proof.end()))
-    };
-    let finished = || Check { verdict: Verdict::SameValue, expected: None, why: Explanation::PastTheEnd };
-    let check = |(i, step)| expected.get(i).map_or_else(finished, |line| audit_step(&writing, line, step));
-    let steps = record.steps.iter().enumerate().map(check).collect();
+        return Ok(audit_lines(record, line.into_iter(), end));
+    }
+    let start = writing.parse(&record.start)?;
+    if start.products().len() > MAX_PRODUCTS {
+        return Err(AuditError::Products(start.products().len()));
+    }
+    let proof = writing.proof(&start)?;
+    Ok(audit_lines(record, writing.lines(&proof), writing.print(proof.end())))
+}
+
+/// Checks a record against the lines of its proof. Only the lines that the record has are written, one at a time.
+fn audit_lines(record: &ProofRecord, mut expected: impl ExactSizeIterator<Item = Line>, end: String) -> Audit {
+    let writing = record.writing();
     let missing = expected.len().saturating_sub(record.steps.len());
+    let finished = || Check { verdict: Verdict::SameValue, expected: None, why: Explanation::PastTheEnd };
+    let check = |step| expected.next().map_or_else(finished, |line| audit_step(&writing, &line, step));
+    let steps = record.steps.iter().map(check).collect();
     let ending = match missing {
         0 if record.end == end && !end.is_empty() => None,
         0 => Some(Explanation::WrongEnd(end)),
         n => Some(Explanation::TooShort(n)),
     };
-    Ok(Audit { steps, ending })
+    Audit { steps, ending }
 }
 
 /// Checks a step of a file against the line that was expected.

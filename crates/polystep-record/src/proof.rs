@@ -70,6 +70,11 @@ impl StepRecord {
             next: line.next.as_ref().map(|next| token::decode(next, notation)),
         }
     }
+
+    /// All its states.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
+        [&self.input, &self.target].into_iter().chain(&self.next).map(String::as_str)
+    }
 }
 
 impl ProofRecord {

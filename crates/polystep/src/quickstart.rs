@@ -83,7 +83,9 @@ pub fn run(args: Args) -> Result<()> {
 
     say!("1. Sample a polynomial and prove it, step by step (polystep generate, polystep prove)\n")?;
     let shown = with_every_kind(&mut sampler);
-    say!("{}", prove::for_people(&sampler.proof(shown), &task.writing))?;
+    let mut text = Vec::new();
+    prove::for_people(&sampler.proof(shown), &task.writing, &mut text)?;
+    say!("{}", String::from_utf8_lossy(&text))?;
 
     say!("2. Check {PROOFS} proofs; then one with a wrong number in it (polystep check)\n")?;
     let mut steps = 0;
@@ -220,7 +222,7 @@ fn with_every_kind(sampler: &mut Sampler) -> u64 {
     let kinds = [StepKind::Facstep, StepKind::Mulstep, StepKind::Sumstep];
     let mut has_all = |&index: &u64| {
         let proof = sampler.proof(index);
-        kinds.iter().all(|&kind| proof.steps.iter().any(|step| step.kind == kind))
+        kinds.iter().all(|kind| proof.kinds().contains(kind))
     };
     (0..PROOFS).find(|index| has_all(index)).unwrap_or(0)
 }

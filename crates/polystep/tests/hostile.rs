@@ -177,3 +177,76 @@ fn evaluations_at_the_same_time_keep_each_other() {
     assert_eq!(measured, ["large_coeff:1", "medium_coeff:1", "medium_degree:1", "small_coeff:1"]);
     assert_eq!(sandbox.entries("run/predictions").len(), 4);
 }
+
+/// The memory of a proof grows with its start and its steps, not with their product: without that, each of these takes
+/// gigabytes.
+#[test]
+fn a_long_start_takes_modest_memory() {
+    let sandbox = Sandbox::new();
+    let sum = |products: usize| vec!["(x1^1)"; products].join("+");
+    let record = |products: usize, granularity: &str| {
+        serde_json::json!({
+            "id": "long", "seed": 0, "index": 0, "config": "typed", "vars": 1, "setting": "plain",
+            "granularity": granularity, "notation": "infix", "start": sum(products), "end": "x1", "steps": [],
+        })
+    };
+    let step = serde_json::json!({
+        "proof": "step", "step": 0, "kind": "facstep", "input": sum(4000), "target": "(x1)",
+    });
+    sandbox.write("long.jsonl", &format!("{}\n{}\n", record(4000, "coarse"), record(4000, "fine")));
+    sandbox.write("step.jsonl", &step.to_string());
+    let limited = |args: &str| {
+        let script = format!("ulimit -v 600000; exec {} {args}", env!("CARGO_BIN_EXE_polystep"));
+        let mut command = std::process::Command::new("bash");
+        command.args(["-c", &script]).current_dir(sandbox.folder.path()).env("RAYON_NUM_THREADS", "2");
+        command.output().unwrap()
+    };
+    let said = limited("check long.jsonl");
+    assert_eq!(said.status.code(), Some(1), "{said:?}");
+    let said = String::from_utf8(said.stdout).unwrap();
+    for missing in [4001, 7999] {
+        assert!(said.contains(&format!("{missing} more steps lead to the endpoint")), "{said}");
+    }
+    let said = limited("check step.jsonl");
+    assert!(String::from_utf8(said.stdout).unwrap().contains("In the facstep of product 1, "));
+    let proof = succeeded(limited(&format!("prove --symbolic --granularity fine '{}' | tail -n 2", sum(2000))));
+    assert_eq!(proof, "P3999  2000*x1\n       endpoint, after 2000 facsteps, 1999 sumsteps\n");
+}
+
+#[test]
+fn what_is_too_long_to_be_checked_is_told() {
+    let sandbox = Sandbox::new();
+    let mut record: serde_json::Value = serde_json::from_str(&sandbox.ok(&["generate", "--proofs", "1"])).unwrap();
+    let mut told = |key: &str, text: String, sentence: &str| {
+        let before = std::mem::replace(&mut record[key], text.into());
+        sandbox.write("long.jsonl", &record.to_string());
+        record[key] = before;
+        let output = sandbox.run(&["check", "long.jsonl"]);
+        assert_eq!(output.status.code(), Some(1));
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert!(said.contains(sentence), "{said}");
+    };
+    let products = vec!["(2)"; 4097].join("+");
+    told("start", products, "It cannot be checked: the start has 4097 products; that of a record has at most 4096.");
+    let tokens = "1".repeat(40_000);
+    told("end", tokens, "It cannot be checked: a state has 40000 tokens; the states of a record have at most 32768.");
+    // Nine terms to the power of thirteen: the start is short, its endpoint is not.
+    let large = vec!["(x1+x2+x3+x4+x5+x6+x7+x8+1)"; 13].join("*");
+    told("start", large, "It cannot be checked: a state has more than 65536 terms.");
+}
+
+/// A space of one's own under a key of the paper would be printed beside the paper's numbers.
+#[test]
+fn the_papers_keys_are_reserved() {
+    let sandbox = Sandbox::new();
+    for key in ["small_coeff", "small_coeff-add", "arithmetic"] {
+        sandbox.write("own.toml", &format!("[space]\nbase = \"small_coeff\"\nkey = \"{key}\"\n"));
+        for args in [&["generate", "--config", "own.toml"][..], &["train", "own.toml", "--out", "run"]] {
+            let said = sandbox.refused(args);
+            let sentence = format!("line 3: the key `{key}` is reserved for a space of the paper");
+            assert!(said.contains(&sentence) && said.contains("another key"), "{said}");
+        }
+    }
+    let train = ["train", "--out", "run", "--set", "space.key=\"small_coeff\""];
+    assert!(sandbox.refused(&train).contains("is reserved for a space of the paper"));
+}

@@ -13,7 +13,7 @@ use crate::judge::Verdict;
 use crate::monomial::Monomial;
 use crate::notation::{Notation, NotationError, Style, print};
 use crate::poly::{ArithmeticError, Poly};
-use crate::proof::{Operand, Proof, Step, StepKind, next_step};
+use crate::proof::{Operand, Step, StepKind, next_step};
 use crate::token;
 use crate::writing::{Setting, Writing, untagged};
 
@@ -138,8 +138,7 @@ impl Writing {
         if *after == step.before {
             return Ok(Explanation::Copied(name));
         }
-        let ahead = Proof::of(&step.after, self.granularity, self.style)?;
-        if let Some(n) = ahead.states().position(|s| s == after) {
+        if let Some(n) = self.proof(&step.after)?.place_of(after) {
             return Ok(Explanation::TooFar(name, n + 1));
         }
         let expected = print(&step.after, Notation::Infix, self.style);
@@ -172,12 +171,12 @@ fn digits(target: &str, output: &str) -> Explanation {
     let digits = |text: &str| text.chars().filter(char::is_ascii_digit).collect::<Vec<_>>();
     let (wanted, found) = (digits(target), digits(output));
     if wanted.len() != found.len() {
-        return Explanation::DigitCount(wanted.len(), found.len());
+        return Explanation::DigitCount(wanted.len(), found.len(), target.to_owned());
     }
     match wanted.iter().zip(&found).filter(|(a, b)| a != b).count() {
-        0 => Explanation::NotANumber,
-        1 => Explanation::OneDigit,
-        n => Explanation::Digits(n, wanted.len()),
+        0 => Explanation::NotANumber(target.to_owned()),
+        1 => Explanation::OneDigit(target.to_owned()),
+        n => Explanation::Digits(n, wanted.len(), target.to_owned()),
     }
 }
 

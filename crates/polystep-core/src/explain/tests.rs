@@ -162,8 +162,10 @@ fn endpoints_and_arithmetic_are_explained() {
     assert_eq!(end("2*x1+3+1*x1^7"), "It has terms that should not be there.");
     assert!(end("2*x1+").starts_with("It cannot be read: "));
     let add = |output| explained(Setting::Arithmetic, StepKind::Add, "1234+5678", "6912", output);
-    assert_eq!(add("6913"), "One digit is wrong.");
-    assert_eq!(add("691"), "The result has 4 digits, not 3.");
+    assert_eq!(add("6913"), "One digit is wrong: expected 6912.");
+    assert_eq!(add("7013"), "3 of 4 digits are wrong: expected 6912.");
+    assert_eq!(add("691"), "The result has 4 digits, not 3: expected 6912.");
+    assert_eq!(add("6+912"), "It is not written as a number: expected 6912.");
     assert!(Writing::default().explain(StepKind::Add, "", "", None).to_string().starts_with("There is no answer"));
 }
 

@@ -97,18 +97,18 @@ pub enum Explanation {
     #[error("The evaluated state does not follow from the brackets.")]
     WronglyEvaluated,
 
-    /// How many digits the result has, and how many were written.
-    #[error("The result has {0} digits, not {1}.")]
-    DigitCount(usize, usize),
-    /// The right digits, with something between them.
-    #[error("It is not written as a number.")]
-    NotANumber,
-    /// One digit is wrong.
-    #[error("One digit is wrong.")]
-    OneDigit,
-    /// How many digits are wrong, and of how many.
-    #[error("{0} of {1} digits are wrong.")]
-    Digits(usize, usize),
+    /// How many digits the result has, how many were written, and the result.
+    #[error("The result has {0} digits, not {1}: expected {2}.")]
+    DigitCount(usize, usize, String),
+    /// The right digits, with something between them; what was expected.
+    #[error("It is not written as a number: expected {0}.")]
+    NotANumber(String),
+    /// One digit is wrong; what was expected.
+    #[error("One digit is wrong: expected {0}.")]
+    OneDigit(String),
+    /// How many digits are wrong, of how many, and what was expected.
+    #[error("{0} of {1} digits are wrong: expected {2}.")]
+    Digits(usize, usize, String),
 
     /// The right endpoint, but not in normal form.
     #[error("The right polynomial, but its terms are not in order.")]

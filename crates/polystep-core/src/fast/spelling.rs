@@ -7,7 +7,7 @@ use super::operator_before;
 use super::tokens::{Run, SLACK, TokenBuffer, WORD};
 use crate::expr::{Factor, Product, State, Term};
 use crate::monomial::TermOrder;
-use crate::notation::{Notation, Open, Style, write_tokens};
+use crate::notation::{Notation, Style, laid_out};
 use crate::sample::{Basis, Cell};
 use crate::token::{self, push_digits};
 
@@ -44,9 +44,7 @@ impl Spelling {
             // A term with the coefficient 1 is spelled by its monomial alone.
             let term = Term { coeff: 1, monomial: basis.monomials[rank], raw };
             let state = State::Sum(vec![Product(vec![Factor(vec![term])]); 2]);
-            let mut tokens = Vec::new();
-            let plain = Style { order: TermOrder::Paper, ones: false };
-            let layout = write_tokens(&state, &Open::new(), notation, plain, &mut tokens);
+            let (tokens, layout) = laid_out(&state, notation, Style { order: TermOrder::Paper, ones: false });
             tokens[layout.terms[0][0][0].clone()].to_vec()
         };
         let (mut monomials, mut spellings) = (Vec::new(), Vec::new());

@@ -14,7 +14,7 @@ fn agree(task: &Task, proofs: u64) {
     for index in 0..proofs {
         let (mut fast, mut slow) = (Examples::default(), Examples::default());
         sampler.write_examples(index, None, &mut fast);
-        for (i, line) in task.writing.lines(&sampler.proof_of_drawn()).iter().enumerate() {
+        for (i, line) in task.writing.lines(&sampler.proof_of_drawn()).enumerate() {
             slow.push(line.kind, index, i, &line.input, &line.target);
         }
         assert_eq!(fast.len(), slow.len(), "{task:?} {index}");

@@ -4,21 +4,17 @@
 //! parentheses and it is in normal form), a start to be wrapped as `(P)`, or two products of a mixture.
 
 use super::{
-    Atom, Complaint, Layout, NotationError, Open, ReadFactor, ReadTerm, Reader, Style, Summands, TermBuilder,
+    Atom, Complaint, NotationError, Open, Places, ReadFactor, ReadTerm, Reader, Style, Summands, TermBuilder,
     bare_or_wrapped, evaluate, sum_of,
 };
 use crate::expr::{State, Term};
 use crate::monomial::Monomial;
 use crate::token::{self, push_digits};
 
-pub(super) fn write(state: &State, open: &Open, style: Style, out: &mut Vec<u8>) -> Layout {
-    let base = out.len();
-    let mut layout = Layout::default();
+pub(super) fn write(state: &State, open: &Open, style: Style, out: &mut Vec<u8>, places: &mut impl Places) {
     match state {
         State::Bare(poly) => {
-            let terms: Vec<Term> = poly.terms().iter().map(|&(c, m)| Term::plain(c, m)).collect();
-            let ranges = write_terms(&terms, (0, 0), open, style, out, base);
-            layout.terms = vec![vec![ranges]];
+            write_terms(poly.terms().iter().map(|&(c, m)| Term::plain(c, m)), (0, 0), open, style, out, places);
         }
         State::Sum(products) => {
             for (p, product) in products.iter().enumerate() {
@@ -26,45 +22,38 @@ pub(super) fn write(state: &State, open: &Open, style: Style, out: &mut Vec<u8>)
                     out.push(token::PLUS);
                 }
                 let from = out.len();
-                let mut factors = Vec::with_capacity(product.0.len());
-                let mut terms = Vec::with_capacity(product.0.len());
                 for (f, factor) in product.0.iter().enumerate() {
                     if f > 0 {
                         out.push(token::TIMES);
                     }
                     let from = out.len();
                     out.push(token::OPEN);
-                    terms.push(write_terms(&factor.0, (p, f), open, style, out, base));
+                    write_terms(factor.0.iter().copied(), (p, f), open, style, out, places);
                     out.push(token::CLOSE);
-                    factors.push(from - base..out.len() - base);
+                    places.factor(from..out.len());
                 }
-                layout.products.push(from - base..out.len() - base);
-                layout.factors.push(factors);
-                layout.terms.push(terms);
+                places.product(from..out.len());
             }
         }
     }
-    layout
 }
 
 fn write_terms(
-    terms: &[Term],
+    terms: impl Iterator<Item = Term>,
     (p, f): (usize, usize),
     open: &Open,
     style: Style,
     out: &mut Vec<u8>,
-    base: usize,
-) -> Vec<std::ops::Range<usize>> {
-    let mut ranges = Vec::with_capacity(terms.len());
-    for (t, term) in terms.iter().enumerate() {
+    places: &mut impl Places,
+) {
+    for (t, term) in terms.enumerate() {
         if t > 0 {
             out.push(token::PLUS);
         }
         let from = out.len();
-        write_term(term, open.get(&(p, f, t)), style, out);
-        ranges.push(from - base..out.len() - base);
+        write_term(&term, open.get(&(p, f, t)), style, out);
+        places.term(from..out.len());
     }
-    ranges
 }
 
 fn write_term(term: &Term, summands: Option<&Summands>, style: Style, out: &mut Vec<u8>) {

@@ -6,6 +6,7 @@
 
 mod infix;
 mod latex;
+mod layout;
 mod lex;
 mod prefix;
 
@@ -16,7 +17,10 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 pub use latex::latex;
+pub use layout::Layout;
 pub(crate) use lex::Lexeme;
+
+use layout::{LayoutBuilder, Nowhere, Places};
 
 use crate::expr::{Factor, Product, State, Term};
 use crate::monomial::{Monomial, TermOrder};
@@ -52,17 +56,6 @@ pub type Open = BTreeMap<(usize, usize, usize), Summands>;
 
 /// `[5*3*2+4]` is `[[5, 3, 2], [4]]`.
 pub type Summands = Vec<Vec<u64>>;
-
-/// Where the parts of a state stand in its tokens.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Layout {
-    /// The range of each product.
-    pub products: Vec<Range<usize>>,
-    /// The range of each factor with its parentheses.
-    pub factors: Vec<Vec<Range<usize>>>,
-    /// The range of each term.
-    pub terms: Vec<Vec<Vec<Range<usize>>>>,
-}
 
 /// What is wrong with an expression.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
@@ -162,11 +155,22 @@ pub fn print_open(state: &State, open: &Open, notation: Notation, style: Style) 
     token::decode(&tokens, notation)
 }
 
-/// Appends a state's tokens; the layout counts from the first token written here.
-pub fn write_tokens(state: &State, open: &Open, notation: Notation, style: Style, out: &mut Vec<u8>) -> Layout {
+/// Appends a state's tokens.
+pub fn write_tokens(state: &State, open: &Open, notation: Notation, style: Style, out: &mut Vec<u8>) {
+    write(state, open, notation, style, out, &mut Nowhere);
+}
+
+/// A state's tokens, and where its parts stand in them.
+pub fn laid_out(state: &State, notation: Notation, style: Style) -> (Vec<u8>, Layout) {
+    let (mut tokens, mut places) = (Vec::new(), LayoutBuilder::default());
+    write(state, &Open::new(), notation, style, &mut tokens, &mut places);
+    (tokens, places.finish())
+}
+
+fn write(state: &State, open: &Open, notation: Notation, style: Style, out: &mut Vec<u8>, places: &mut impl Places) {
     match notation {
-        Notation::Infix => infix::write(state, open, style, out),
-        Notation::Prefix => prefix::write(state, open, style, out),
+        Notation::Infix => infix::write(state, open, style, out, places),
+        Notation::Prefix => prefix::write(state, open, style, out, places),
     }
 }
 

@@ -4,20 +4,17 @@
 //! `(3*x+4)*(2)*(x^2)` and `(3*x+4)*(2*x^2)` would be one string. A start `(P)` is the only unary use of `*F`.
 
 use super::{
-    Atom, Complaint, Layout, NotationError, Open, ReadFactor, ReadTerm, Reader, Style, Summands, TermBuilder,
+    Atom, Complaint, NotationError, Open, Places, ReadFactor, ReadTerm, Reader, Style, Summands, TermBuilder,
     bare_or_wrapped, evaluate, sum_of,
 };
 use crate::expr::{State, Term};
 use crate::monomial::Monomial;
 use crate::token::{self, push_digits};
 
-pub(super) fn write(state: &State, open: &Open, style: Style, out: &mut Vec<u8>) -> Layout {
-    let base = out.len();
-    let mut layout = Layout::default();
+pub(super) fn write(state: &State, open: &Open, style: Style, out: &mut Vec<u8>, places: &mut impl Places) {
     match state {
         State::Bare(poly) => {
-            let terms: Vec<Term> = poly.terms().iter().map(|&(c, m)| Term::plain(c, m)).collect();
-            layout.terms = vec![vec![write_terms(&terms, (0, 0), open, style, out, base)]];
+            write_terms(poly.terms().iter().map(|&(c, m)| Term::plain(c, m)), (0, 0), open, style, out, places);
         }
         State::Sum(products) => {
             let single = products.len() == 1;
@@ -26,42 +23,37 @@ pub(super) fn write(state: &State, open: &Open, style: Style, out: &mut Vec<u8>)
                     out.push(token::SUM_OF);
                 }
                 let from = out.len();
-                let (mut factors, mut terms) = (Vec::new(), Vec::new());
                 for (f, factor) in product.0.iter().enumerate() {
                     if f + 1 < product.0.len() || (single && product.0.len() == 1) {
                         out.push(token::PRODUCT_OF);
                     }
                     let from = out.len();
-                    terms.push(write_terms(&factor.0, (p, f), open, style, out, base));
-                    factors.push(from - base..out.len() - base);
+                    write_terms(factor.0.iter().copied(), (p, f), open, style, out, places);
+                    places.factor(from..out.len());
                 }
-                layout.products.push(from - base..out.len() - base);
-                layout.factors.push(factors);
-                layout.terms.push(terms);
+                places.product(from..out.len());
             }
         }
     }
-    layout
 }
 
 fn write_terms(
-    terms: &[Term],
+    terms: impl ExactSizeIterator<Item = Term>,
     (p, f): (usize, usize),
     open: &Open,
     style: Style,
     out: &mut Vec<u8>,
-    base: usize,
-) -> Vec<std::ops::Range<usize>> {
-    let mut ranges = Vec::with_capacity(terms.len());
-    for (t, term) in terms.iter().enumerate() {
-        if t + 1 < terms.len() {
+    places: &mut impl Places,
+) {
+    let last = terms.len().saturating_sub(1);
+    for (t, term) in terms.enumerate() {
+        if t < last {
             out.push(token::PLUS);
         }
         let from = out.len();
-        write_term(term, open.get(&(p, f, t)), style, out);
-        ranges.push(from - base..out.len() - base);
+        write_term(&term, open.get(&(p, f, t)), style, out);
+        places.term(from..out.len());
     }
-    ranges
 }
 
 fn write_integer(n: u64, out: &mut Vec<u8>) {

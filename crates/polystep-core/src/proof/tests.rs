@@ -1,4 +1,5 @@
 use super::*;
+use crate::monomial::TermOrder;
 use crate::notation::{parse, print, print_open};
 use crate::writing::{Setting, Writing};
 
@@ -14,17 +15,18 @@ fn proof(start: &str, granularity: &str) -> Proof {
 
 fn proves(granularity: &str, states: &[&str]) {
     let proof = proof(states[0], granularity);
-    assert_eq!(proof.states().map(infix).collect::<Vec<_>>(), states);
+    assert_eq!(proof.states().map(|s| infix(&s)).collect::<Vec<_>>(), states);
 }
 
 fn leaves_open(granularity: &str, start: &str, targets: &[&str]) {
     let proof = proof(start, granularity);
-    let open: Vec<String> = proof.steps.iter().map(|s| print_open(&s.after, &s.open, Notation::Infix, STYLE)).collect();
+    let open: Vec<String> = proof.steps().map(|s| print_open(&s.after, &s.open, Notation::Infix, STYLE)).collect();
     assert_eq!(open, targets);
 }
 
 fn marks(granularity: &str, start: &str, marked: &[&str]) {
     let lines = Writing { setting: Setting::Annotated, ..Writing::default() }.lines(&proof(start, granularity));
+    let lines: Vec<_> = lines.collect();
     let targets: Vec<String> = lines.iter().map(|l| token::decode(&l.target, Notation::Infix)).collect();
     assert_eq!(targets, marked);
     for pair in lines.windows(2) {
@@ -121,11 +123,12 @@ fn annotation_marks_the_whole_unit() {
 /// The derived order of the kinds is the order in a proof, and tables and curves list them so.
 #[test]
 fn the_order_of_the_kinds_is_the_order_of_the_steps() {
-    let kinds: Vec<StepKind> = proof("(x1^1)*(2)+(3)", "coarse").steps.iter().map(|s| s.kind).collect();
+    let proof = proof("(x1^1)*(2)+(3)", "coarse");
+    let kinds = proof.kinds();
     assert_eq!(kinds, [StepKind::Facstep, StepKind::Mulstep, StepKind::Sumstep]);
     assert!(StepKind::ALL.is_sorted());
     let operations = StepKind::ALL.into_iter().take_while(|&kind| kind < StepKind::Markstep);
-    assert!(operations.eq(kinds), "an operation is missing from this proof, or stands behind markstep");
+    assert!(operations.eq(kinds.iter().copied()), "an operation is missing from this proof, or stands behind markstep");
 }
 
 /// Two kinds with one tag would make annotated data ambiguous.

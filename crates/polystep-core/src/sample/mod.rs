@@ -104,8 +104,8 @@ impl Sampler {
         }
         self.draw(index, guard)?;
         let proof = self.proof_of_drawn();
-        let (start, end) = (writing.print(&proof.start), writing.print(proof.end()));
-        Some(WrittenProof { lines: writing.lines(&proof), start, end })
+        let (start, end) = (writing.print(proof.start()), writing.print(proof.end()));
+        Some(WrittenProof { lines: writing.lines(&proof).collect(), start, end })
     }
 
     /// Draws polynomial `index`. With a guard it draws again, further along the same stream, while the endpoint is guarded.

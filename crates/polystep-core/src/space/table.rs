@@ -1,8 +1,10 @@
 //! A user's own space: the `[space]` table of a TOML file.
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
-use super::{Coefficients, Count, Degrees, Retry, Space, SpaceError, Terms, Variables};
+use super::{Coefficients, Count, Degrees, KEYS, Retry, Space, SpaceError, Subtask, Terms, Variables};
+use crate::arithmetic;
 
 /// Caps on numbers of products and factors; at least two of each are drawn.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -18,7 +20,8 @@ pub struct Max {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SpaceTable {
-    /// Its name; `custom` if none is given.
+    /// Its name; `custom` if none is given. A [reserved](is_reserved) name is refused.
+    #[serde(deserialize_with = "own_key")]
     pub key: Option<String>,
     /// The configuration that supplies what is left out.
     pub base: Option<String>,
@@ -38,6 +41,32 @@ pub struct SpaceTable {
     pub retry: Option<Retry>,
     /// `all` or `uniform`.
     pub variables: Option<Variables>,
+}
+
+/// Whether no space of a user may have this key: those of the paper, of its sub-tasks and of the arithmetic probe, and `all`.
+/// Numbers of another space under such a key would be taken for the paper's. A key in whose folder the predictions of a
+/// reserved key lie (`small_coeff-add` for `small_coeff/add`) is reserved, too.
+pub fn is_reserved(key: &str) -> bool {
+    let key = key.to_ascii_lowercase().replace('/', "-");
+    let named = |name: &str| name == key;
+    let subtask = |of: &str| key.strip_prefix(of).and_then(|k| k.strip_prefix('-')).is_some_and(is_subtask);
+    KEYS.iter().any(|of| named(of) || subtask(of))
+        || arithmetic::KEYS.iter().any(|k| named(k))
+        || is_subtask(&key)
+        || key == "all"
+}
+
+fn is_subtask(name: &str) -> bool {
+    name.parse::<Subtask>().is_ok()
+}
+
+fn own_key<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let key = String::deserialize(deserializer)?;
+    if is_reserved(&key) {
+        let taken = format!("the key `{key}` is reserved for a space of the paper: give your space another key");
+        return Err(D::Error::custom(taken));
+    }
+    Ok(Some(key))
 }
 
 impl SpaceTable {
@@ -84,6 +113,22 @@ mod tests {
         let space = Space::from_toml(text).unwrap();
         assert_eq!((space.coeff.polynomial, space.products.max, space.retry), (300, 4, Retry::Factor));
         assert_eq!(space.validate(2), Ok(()));
+    }
+
+    #[test]
+    fn the_papers_keys_are_reserved() {
+        let read = |key: &str| Space::from_toml(&format!("[space]\nbase = \"small_coeff\"\nkey = \"{key}\"\n"));
+        let reserved = "small_coeff Small_Coeff medium_terms small_coeff/add small_coeff-add large_coeff-mixed add mul2 \
+                        scoeff arithmetic add4 mul9 all";
+        for key in reserved.split(' ') {
+            let Err(SpaceError::Toml { message, span }) = read(key) else { panic!("{key}") };
+            let taken = format!("the key `{key}` is reserved for a space of the paper: give your space another key");
+            assert_eq!((message, span.is_some_and(|s| s.start >= 29)), (taken, true));
+        }
+        for key in ["small", "small_coeff2", "small_coeff-mine", "my-add", "pairs", "custom"] {
+            assert_eq!(read(key).unwrap().key, key);
+        }
+        assert_eq!(Space::from_toml("[space]\nbase = \"small_coeff\"\n").unwrap().key, "custom");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! prediction by what its input asks for. A step from elsewhere does not say how it is written: that is seen from its looks.
 
 use polystep_core::{Check, Explanation, Granularity, Setting, StepKind, Verdict, Writing, token};
-use polystep_record::audit::{audit_proof, audit_step};
+use polystep_record::audit::{AuditError, audit_proof, audit_step, check_lengths};
 use polystep_record::{Prediction, ProofRecord, StepRecord};
 
 use crate::generate::StepExample;
@@ -39,13 +39,18 @@ pub struct Findings {
 pub fn proof(record: &ProofRecord) -> Findings {
     let id = record.id.clone();
     match audit_proof(record) {
-        Err(error) => Findings { id, broken: Some(format!("It cannot be checked: {error}.")), ..Findings::default() },
+        Err(error) => unchecked(id, &error),
         Ok(audit) => {
             let written = audit.steps.into_iter().zip(&record.steps).enumerate();
             let steps = written.map(|(i, (check, step))| finding(i, check, step)).collect();
             Findings { id, steps, broken: audit.ending.map(|why| why.to_string()) }
         }
     }
+}
+
+/// A record that cannot be checked at all.
+fn unchecked(id: String, error: &AuditError) -> Findings {
+    Findings { id, broken: Some(format!("It cannot be checked: {error}.")), ..Findings::default() }
 }
 
 fn finding(step: usize, check: Check, written: &StepRecord) -> Finding {
@@ -62,6 +67,9 @@ fn finding(step: usize, check: Check, written: &StepRecord) -> Finding {
 /// Judges a step on its own: is it the step that its input asks for?
 pub fn step(example: &StepExample, granularity: Option<Granularity>, setting: Option<Setting>) -> Findings {
     let StepExample { proof, step, kind, input, target, next } = example;
+    if let Err(error) = check_lengths([input, target].into_iter().chain(next).map(String::as_str)) {
+        return unchecked(proof.clone(), &error);
+    }
     let setting = setting.or(next.is_some().then_some(Setting::Calculator));
     let writing = writing_of(*kind, input, target, granularity, setting);
     let (id, written) =
@@ -79,6 +87,10 @@ pub fn step(example: &StepExample, granularity: Option<Granularity>, setting: Op
 /// Judges the best answer of a prediction against its target, and whether any beam holds it.
 pub fn prediction(record: &Prediction, granularity: Option<Granularity>, setting: Option<Setting>) -> (Findings, bool) {
     let Prediction { proof, step, kind, input, target, beams } = record;
+    let outputs = beams.iter().map(|beam| &beam.output);
+    if let Err(error) = check_lengths([input, target].into_iter().chain(outputs).map(String::as_str)) {
+        return (unchecked(proof.clone(), &error), false);
+    }
     let writing = writing_of(*kind, input, target, granularity, setting);
     let judge = |output: &str| writing.judge_text(*kind, target, output).verdict;
     let best = beams.first().map(|beam| beam.output.as_str());

@@ -4,7 +4,7 @@
 pub mod inspect;
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 
 use clap::Args as ClapArgs;
 use polystep_core::{Granularity, Setting, StepKind, Verdict};
@@ -22,6 +22,10 @@ use inspect::{Finding, Findings};
 
 /// Lines judged at once.
 const BLOCK: usize = 4096;
+/// A block of long lines ends after so many bytes.
+const BLOCK_BYTES: usize = 1 << 24;
+/// The longest line that is read. A file from elsewhere may have one that never ends.
+const MAX_LINE_BYTES: u64 = 1 << 28;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -90,15 +94,17 @@ pub fn run(args: Args) -> Result<()> {
     };
     start_threads(0)?;
     let mut tally = Tally::default();
-    let mut lines = BufReader::new(reader).lines();
+    let mut reader = BufReader::new(reader);
     let mut first = 1;
     loop {
-        let mut block = Vec::new();
-        for line in lines.by_ref().take(BLOCK) {
+        let (mut block, mut bytes) = (Vec::new(), 0);
+        while block.len() < BLOCK && bytes < BLOCK_BYTES {
             let number = first + block.len();
             let unreadable =
                 |e| bad_input(format!("cannot read {name}, line {number}: {e}; check reads lines of JSON"));
-            block.push(line.map_err(unreadable)?);
+            let Some(line) = next_line(&mut reader).map_err(unreadable)? else { break };
+            bytes += line.len();
+            block.push(line);
         }
         if block.is_empty() {
             break;
@@ -120,6 +126,20 @@ pub fn run(args: Args) -> Result<()> {
         0 => Ok(()),
         n => Err(Failure::Runtime(anyhow::anyhow!("{n} of the proofs or step examples in {name} are wrong"))),
     }
+}
+
+/// The next line; none at the end of the file.
+fn next_line(reader: &mut impl BufRead) -> io::Result<Option<String>> {
+    let mut line = Vec::new();
+    if reader.take(MAX_LINE_BYTES).read_until(b'\n', &mut line)? == 0 {
+        return Ok(None);
+    }
+    if line.len() as u64 == MAX_LINE_BYTES {
+        return Err(io::Error::other(format!("it is longer than {} MiB", MAX_LINE_BYTES >> 20)));
+    }
+    let mut text = String::from_utf8(line).map_err(|_| io::Error::other("stream did not contain valid UTF-8"))?;
+    text.truncate(text.trim_end_matches(['\r', '\n']).len());
+    Ok(Some(text))
 }
 
 /// A record and what was found out about it.

@@ -77,9 +77,10 @@ pub fn prove(
     if writing.setting == Setting::Arithmetic {
         return Err(bad_input("this model was trained on the arithmetic probe: it proves nothing"));
     }
-    let lines = writing.lines(&writing.proof(start).map_err(bad_input)?);
+    let mut lines = writing.lines(&writing.proof(start).map_err(bad_input)?);
+    let count = lines.len();
     let written = writing.print(start);
-    let Some(first) = lines.first() else {
+    let Some(first) = lines.next() else {
         let (start, trained_on) = (written, description(&trained.config));
         let proof = NeuralProof { start, trained_on, outside: None, steps: Vec::new(), stop: Stop::End, right: true };
         return if options.json { proof.json() } else { Ok(format!("{NOTHING_TO_PROVE}\n")) };
@@ -91,7 +92,7 @@ pub fn prove(
         return Err(bad_input(format!("{long}: polystep prove --symbolic writes the exact proof")));
     }
     let mut stepper = trained.stepper(device, threads)?;
-    let begin = Start { input: first.input.clone(), steps: lines.len() };
+    let begin = Start { input: first.input.clone(), steps: count };
     let mut walked = recursive_proofs(&mut stepper, task, std::slice::from_ref(&begin), &mut AnswerCache::default())?;
     let walked = walked.remove(0);
     let mut inputs: Vec<&[u8]> = vec![&begin.input];

@@ -2,10 +2,10 @@
 //!
 //! For people it looks as the paper prints its P₀ … P₅: each state, with the operand of the next step underlined.
 
-use std::fmt::Write as _;
+use std::io::{self, Write};
 
-use polystep_core::proof::Operand;
-use polystep_core::{Factor, Product, Proof, Setting, State, Step, StepKind, Style, Writing, notation};
+use polystep_core::proof::{Operand, Rewrite};
+use polystep_core::{Factor, Product, Proof, Setting, State, StepKind, Style, Writing, notation};
 use polystep_record::{ProofRecord, StepRecord};
 
 use crate::failure::Result;
@@ -14,53 +14,52 @@ use crate::table::counted;
 /// What is said of a start in normal form.
 pub const NOTHING_TO_PROVE: &str = "endpoint: already in normal form, nothing to prove";
 
-/// A proof as a person reads it.
-pub fn for_people(proof: &Proof, writing: &Writing) -> String {
+/// A proof as a person reads it, written state by state.
+pub fn for_people(proof: &Proof, writing: &Writing, out: &mut impl Write) -> io::Result<()> {
     match writing.setting {
-        Setting::Plain | Setting::Calculator => stepwise(proof, writing),
-        _ => as_lines(proof, writing),
+        Setting::Plain | Setting::Calculator => stepwise(proof, writing, out),
+        _ => as_lines(proof, writing, out),
     }
 }
 
 /// Each state, its next operand underlined and the step named; for the calculator also what is left open.
-fn stepwise(proof: &Proof, writing: &Writing) -> String {
-    let Writing { notation, style, .. } = *writing;
-    let width = format!("P{}", proof.steps.len()).len();
-    let mut text = String::new();
-    for (i, step) in proof.steps.iter().enumerate() {
-        let span = step.span(notation, style);
-        let _ = writeln!(text, "{:width$}  {}", format!("P{i}"), writing.print(&step.before));
+fn stepwise(proof: &Proof, writing: &Writing, out: &mut impl Write) -> io::Result<()> {
+    let Writing { notation, style, setting, .. } = *writing;
+    let width = format!("P{}", proof.kinds().len()).len();
+    let mut walk = if setting == Setting::Calculator { proof.walk_open() } else { proof.walk() };
+    for i in 0..proof.kinds().len() {
+        let (tokens, layout) = notation::laid_out(walk.state(), notation, style);
+        let products = layout.products.len();
+        let Some(Rewrite { kind, operand, open }) = walk.advance() else { break };
+        let span = operand.span(&tokens, &layout, notation);
+        writeln!(out, "{:width$}  {}", format!("P{i}"), writing.text(&tokens))?;
         let marked = format!("{}{}", " ".repeat(span.start), "~".repeat(span.len()));
-        let _ = writeln!(text, "{:width$}  {marked} {}: {}", "", step.kind, what(step));
-        if writing.setting == Setting::Calculator {
-            let open = notation::print_open(&step.after, &step.open, notation, style);
-            let _ = writeln!(text, "{:width$}  {open}", "=");
+        writeln!(out, "{:width$}  {marked} {kind}: {}", "", what(kind, &operand, products))?;
+        if setting == Setting::Calculator {
+            writeln!(out, "{:width$}  {}", "=", notation::print_open(walk.state(), &open, notation, style))?;
         }
     }
-    let _ = writeln!(text, "{:width$}  {}", format!("P{}", proof.steps.len()), writing.print(proof.end()));
-    let _ = writeln!(text, "{:width$}  {}", "", summary(proof));
-    text
+    writeln!(out, "{:width$}  {}", format!("P{}", proof.kinds().len()), writing.print(proof.end()))?;
+    writeln!(out, "{:width$}  {}", "", summary(proof))
 }
 
 /// The lines that a model sees, one after the other.
-fn as_lines(proof: &Proof, writing: &Writing) -> String {
-    let lines = writing.lines(proof);
-    let mut text = String::new();
-    if let Some(first) = lines.first() {
-        let _ = writeln!(text, "{:8}  {}", "start", writing.text(&first.input));
+fn as_lines(proof: &Proof, writing: &Writing, out: &mut impl Write) -> io::Result<()> {
+    for (i, line) in writing.lines(proof).enumerate() {
+        if i == 0 {
+            writeln!(out, "{:8}  {}", "start", writing.text(&line.input))?;
+        }
+        writeln!(out, "{:8}  {}", line.kind.name(), writing.text(&line.target))?;
     }
-    for line in &lines {
-        let _ = writeln!(text, "{:8}  {}", line.kind.name(), writing.text(&line.target));
+    if writing.lines(proof).len() == 0 {
+        writeln!(out, "{}", summary(proof))?;
     }
-    if lines.is_empty() {
-        let _ = writeln!(text, "{}", summary(proof));
-    }
-    text
+    Ok(())
 }
 
-/// What a step does, in the words of a textbook.
-fn what(step: &Step) -> String {
-    match (step.kind, &step.operand) {
+/// What a step does to a state of so many products, in the words of a textbook.
+fn what(kind: StepKind, operand: &Operand, products: usize) -> String {
+    match (kind, operand) {
         (StepKind::Facstep, Operand::Products(r)) => {
             format!("simplify the factors of product {}", r.start + 1)
         }
@@ -69,22 +68,20 @@ fn what(step: &Step) -> String {
             format!("multiply out product {}", r.start + 1)
         }
         (StepKind::Mulstep, _) => "multiply the two leftmost factors".into(),
-        (StepKind::Sumstep, Operand::Products(r)) if r.len() < step.before.products().len() => {
-            "add the two leftmost products".into()
-        }
+        (StepKind::Sumstep, Operand::Products(r)) if r.len() < products => "add the two leftmost products".into(),
         (StepKind::Sumstep, _) => "add the products".into(),
         // These are no steps of a proof.
-        (StepKind::Markstep | StepKind::Endpoint | StepKind::Add | StepKind::Mul, _) => step.kind.to_string(),
+        (StepKind::Markstep | StepKind::Endpoint | StepKind::Add | StepKind::Mul, _) => kind.to_string(),
     }
 }
 
 fn summary(proof: &Proof) -> String {
-    if proof.steps.is_empty() {
+    if proof.kinds().is_empty() {
         return NOTHING_TO_PROVE.into();
     }
     let counts: Vec<String> = StepKind::ALL
         .into_iter()
-        .map(|kind| (kind, proof.steps.iter().filter(|s| s.kind == kind).count()))
+        .map(|kind| (kind, proof.kinds().iter().filter(|&&k| k == kind).count()))
         .filter(|&(_, n)| n > 0)
         .map(|(kind, n)| counted(n, &kind.to_string()))
         .collect();
@@ -92,46 +89,49 @@ fn summary(proof: &Proof) -> String {
 }
 
 /// A proof as one JSON record.
-pub fn record(proof: &Proof, writing: &Writing) -> Result<String> {
+pub fn record(proof: &Proof, writing: &Writing, out: &mut impl Write) -> Result<()> {
     let Writing { setting, granularity, notation, style } = *writing;
     let record = ProofRecord {
         id: "typed".into(),
         seed: 0,
         index: 0,
         config: "typed".into(),
-        vars: proof.start.vars().max(1),
+        vars: proof.start().vars().max(1),
         setting,
         granularity,
         notation,
         style,
-        start: writing.print(&proof.start),
+        start: writing.print(proof.start()),
         end: writing.print(proof.end()),
-        steps: writing.lines(proof).iter().map(|line| StepRecord::new(line, notation)).collect(),
+        steps: writing.lines(proof).map(|line| StepRecord::new(&line, notation)).collect(),
     };
-    Ok(serde_json::to_string(&record)? + "\n")
+    serde_json::to_writer(&mut *out, &record)?;
+    Ok(writeln!(out)?)
 }
 
-/// A proof as a LaTeX align environment.
-pub fn in_latex(proof: &Proof, style: Style) -> String {
-    let mut text = String::from("\\begin{align*}\n");
-    for (i, step) in proof.steps.iter().enumerate() {
+/// A proof as a LaTeX align environment, written state by state.
+pub fn in_latex(proof: &Proof, style: Style, out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "\\begin{{align*}}")?;
+    let mut walk = proof.walk();
+    for i in 0..proof.kinds().len() {
+        let before = walk.state().clone();
+        let Some(Rewrite { kind, operand, .. }) = walk.advance() else { break };
         let head = if i == 0 { "P_0 &= " } else { "    &= " };
-        let _ = writeln!(text, "{head}{} && (P_{{{i}}}) \\text{{ {}}} \\\\", underlined(step, style), step.kind);
+        let state = underlined(before.products(), &operand, style);
+        writeln!(out, "{head}{state} && (P_{{{i}}}) \\text{{ {kind}}} \\\\")?;
     }
-    let (n, end) = (proof.steps.len(), notation::latex(proof.end(), style));
+    let (n, end) = (proof.kinds().len(), notation::latex(proof.end(), style));
     let head = if n == 0 { "P_0 &= " } else { "    &= " };
-    let _ = writeln!(text, "{head}{end} && (P_{{{n}}}) \\text{{ endpoint}}\n\\end{{align*}}");
-    text
+    writeln!(out, "{head}{end} && (P_{{{n}}}) \\text{{ endpoint}}\n\\end{{align*}}")
 }
 
-/// The state before a step, its operand underlined.
-fn underlined(step: &Step, style: Style) -> String {
-    let products = step.before.products();
+/// A sum of products, the operand of the next step underlined.
+fn underlined(products: &[Product], operand: &Operand, style: Style) -> String {
     let sum = |part: &[Product]| notation::latex(&State::Sum(part.to_vec()), style);
     let underline = |part: String| format!("\\underline{{{part}}}");
     let join =
         |parts: Vec<String>, with: &str| parts.into_iter().filter(|p| !p.is_empty()).collect::<Vec<_>>().join(with);
-    let (range, middle) = match &step.operand {
+    let (range, middle) = match operand {
         Operand::Products(range) => (range.clone(), underline(sum(&products[range.clone()]))),
         Operand::Factors { product, factors } => {
             let all = &products[*product].0;
@@ -145,7 +145,7 @@ fn underlined(step: &Step, style: Style) -> String {
         // A term is underlined with its factor: half a parenthesis cannot be.
         Operand::Terms { product, factor, .. } => {
             let whole = Operand::Factors { product: *product, factors: *factor..factor + 1 };
-            return underlined(&Step { operand: whole, ..step.clone() }, style);
+            return underlined(products, &whole, style);
         }
     };
     join(vec![sum(&products[..range.start]), middle, sum(&products[range.end..])], " + ")

@@ -85,14 +85,15 @@ pub fn run(args: Args) -> Result<()> {
         return print(&by_model::prove(&trained, &start, device, threads.count(), &options)?);
     }
     let proof = writing.proof(&start).map_err(bad_input)?;
-    let text = if json {
-        exact::record(&proof, &writing)?
+    let mut out = OutputStream::create(None)?;
+    if json {
+        exact::record(&proof, &writing, &mut out)?;
     } else if latex {
-        exact::in_latex(&proof, writing.style)
+        exact::in_latex(&proof, writing.style, &mut out)?;
     } else {
-        for_people(&proof, &writing)
-    };
-    print(&text)
+        for_people(&proof, &writing, &mut out)?;
+    }
+    out.finish()
 }
 
 /// The bundled model that fits; without one, a note says why the exact proof follows.
