@@ -8,6 +8,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use polystep_core::named;
+
 use crate::error::RecordError;
 use crate::test_set::TestSet;
 
@@ -113,34 +115,21 @@ impl RunFolder {
     }
 }
 
-/// How answers were found. Each way has a file of its own.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Decoding {
-    /// Greedy and teacher-forced: every step of the test proofs.
-    Greedy,
-    /// Beam search on the beam set, headline scoring: summed log-probability.
-    Beam,
-    /// Beam search on the beam set, the classic scoring: divided by length.
-    BeamLp1,
-    /// Beam search on validation steps, from which the best threshold is chosen.
-    Valid,
-    /// Recursive proofs.
-    Recursive,
-}
-
-impl Decoding {
-    /// Every way.
-    pub const ALL: [Decoding; 5] =
-        [Decoding::Greedy, Decoding::Beam, Decoding::BeamLp1, Decoding::Valid, Decoding::Recursive];
-
-    fn name(self) -> &'static str {
-        match self {
-            Decoding::Greedy => "greedy",
-            Decoding::Beam => "beam",
-            Decoding::BeamLp1 => "beam_lp1",
-            Decoding::Valid => "valid",
-            Decoding::Recursive => "recursive",
-        }
+named! {
+    "decoding";
+    /// How answers were found. Each way has a file of its own, under its name.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum Decoding {
+        /// Greedy and teacher-forced: every step of the test proofs.
+        Greedy = "greedy",
+        /// Beam search on the beam set, headline scoring: summed log-probability.
+        Beam = "beam",
+        /// Beam search on the beam set, the classic scoring: divided by length.
+        BeamLp1 = "beam_lp1",
+        /// Beam search on validation steps, from which the best threshold is chosen.
+        Valid = "valid",
+        /// Recursive proofs.
+        Recursive = "recursive",
     }
 }
 
@@ -163,12 +152,12 @@ impl SetFolder {
 
     /// The answers of one way of decoding, as a file of one JSON object per line.
     pub fn answers(&self, decoding: Decoding) -> PathBuf {
-        self.path.join(format!("{}.jsonl", decoding.name()))
+        self.path.join(format!("{decoding}.jsonl"))
     }
 
     /// What `eval` found out about those answers.
     pub fn verdicts(&self, decoding: Decoding) -> PathBuf {
-        self.path.join(format!("{}.verdicts.jsonl", decoding.name()))
+        self.path.join(format!("{decoding}.verdicts.jsonl"))
     }
 
     /// Removes the answers of one way of decoding, and what was found out about them.

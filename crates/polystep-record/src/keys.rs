@@ -112,15 +112,7 @@ impl Keys {
         // The user's own graph has no name.
         let name = curriculum.map(|table| table.get("name").and_then(toml::Value::as_str));
         let DataKeys { config, vars, also, setting, granularity, notation, order, ones } = data;
-        let keys = Keys {
-            vars: vars.unwrap_or(1),
-            config,
-            setting: None,
-            granularity,
-            notation,
-            curriculum: String::new(),
-            also,
-        };
+        let keys = Keys { vars: vars.unwrap_or(1), config, granularity, notation, also, ..Keys::default() };
         Ok((keys.trained(setting, name), Style { order, ones }))
     }
 

@@ -131,6 +131,11 @@ impl LogLine {
         }
     }
 
+    /// The window of training, if it is one.
+    pub fn train(&self) -> Option<&TrainLine> {
+        if let LogLine::Train(line) = self { Some(line) } else { None }
+    }
+
     /// The validation, if it is one.
     pub fn valid(&self) -> Option<&ValidLine> {
         if let LogLine::Valid(line) = self { Some(line) } else { None }
@@ -148,25 +153,19 @@ impl LogFile {
     /// is a line that it did not finish. A damaged line among those that stay is an error, and the file is left as it is. A
     /// link is refused: the file that it points to would be cut.
     pub fn open(path: &Path, step: u64) -> Result<LogFile, RecordError> {
-        let open = || -> io::Result<Result<File, usize>> {
-            if fs::symlink_metadata(path).is_ok_and(|m| m.is_symlink()) {
-                return Err(io::Error::other(
-                    "it is a symbolic link, and what it points to would be cut; remove the link",
-                ));
-            }
-            let file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
-            match lines_until(BufReader::new(&file), step)? {
-                Ok(keep) => file.set_len(keep).map(|()| Ok(file)),
-                Err(line) => Ok(Err(line)),
-            }
+        let cannot = |error| RecordError::file("write", path)(error);
+        let damaged = |line| {
+            let why = "it is damaged: repair it, or move the file away and the run begins a new log";
+            RecordError::Line { path: path.to_path_buf(), line, why: why.into() }
         };
-        match open().map_err(RecordError::file("write", path))? {
-            Ok(file) => Ok(LogFile { file }),
-            Err(line) => {
-                let why = "it is damaged: repair it, or move the file away and the run begins a new log";
-                Err(RecordError::Line { path: path.to_path_buf(), line, why: why.into() })
-            }
+        if fs::symlink_metadata(path).is_ok_and(|m| m.is_symlink()) {
+            let why = "it is a symbolic link, and what it points to would be cut; remove the link";
+            return Err(cannot(io::Error::other(why)));
         }
+        let file = OpenOptions::new().read(true).append(true).create(true).open(path).map_err(cannot)?;
+        let keep = lines_until(BufReader::new(&file), step).map_err(cannot)?.map_err(damaged)?;
+        file.set_len(keep).map_err(cannot)?;
+        Ok(LogFile { file })
     }
 
     /// Appends a line.

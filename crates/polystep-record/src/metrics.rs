@@ -43,10 +43,8 @@ impl RunFolder {
         let parse = |text: String| {
             let wrong = || wrong_figure(&serde_json::from_str(&text).unwrap_or_default(), String::new());
             let parsed = serde_json::from_str::<Metrics>(&text).map_err(|e| wrong().unwrap_or_else(|| e.to_string()));
-            match parsed.and_then(|metrics| metrics.check_training().map(|()| metrics)) {
-                Ok(metrics) => Ok(metrics),
-                Err(why) => Err(RecordError::document(&path, why)),
-            }
+            let checked = parsed.and_then(|metrics| metrics.check_training().map(|()| metrics));
+            checked.map_err(|why| RecordError::document(&path, why))
         };
         read_text(&path)?.map(parse).transpose()
     }

@@ -27,8 +27,8 @@ pub struct WholeFile {
 impl WholeFile {
     /// Begins to write the file `path`, whose folder must exist.
     pub fn create(path: &Path) -> Result<WholeFile, RecordError> {
-        let file = locked(path, |folder| builder(0o666).tempfile_in(folder), |file| file.as_file().try_clone());
-        let file = file.map_err(RecordError::file("write", path))?;
+        let made = locked(path, |folder| builder(0o666).tempfile_in(folder), |file| file.as_file().try_clone());
+        let (file, _) = made.map_err(RecordError::file("write", path))?;
         Ok(WholeFile { file: BufWriter::with_capacity(1 << 18, file), path: path.to_path_buf() })
     }
 
@@ -79,19 +79,8 @@ pub struct WholeFolder {
 impl WholeFolder {
     /// Begins to write the folder `path`, which must be empty or not there.
     pub fn create(path: &Path) -> Result<WholeFolder, RecordError> {
-        let mut lock = None;
-        let temporary = locked(
-            path,
-            |folder| builder(0o777).tempdir_in(folder),
-            |made| {
-                let file = File::open(made)?;
-                lock = Some(file.try_clone()?);
-                Ok(file)
-            },
-        );
-        let (temporary, lock) = temporary
-            .and_then(|made| Ok((made, lock.ok_or(io::ErrorKind::NotFound)?)))
-            .map_err(RecordError::file("write", path))?;
+        let made = locked(path, |folder| builder(0o777).tempdir_in(folder), |made| File::open(made));
+        let (temporary, lock) = made.map_err(RecordError::file("write", path))?;
         Ok(WholeFolder { temporary, _lock: lock, path: path.to_path_buf() })
     }
 
@@ -121,12 +110,12 @@ impl WholeFolder {
     }
 }
 
-/// A temporary file or folder beside `path`, locked for as long as it is open.
+/// A temporary file or folder beside `path`, and a handle of it. It is locked for as long as one of its handles is open.
 fn locked<T: AsRef<Path>>(
     path: &Path,
     make: impl Fn(&Path) -> io::Result<T>,
-    mut open: impl FnMut(&T) -> io::Result<File>,
-) -> io::Result<T> {
+    open: impl Fn(&T) -> io::Result<File>,
+) -> io::Result<(T, File)> {
     if path.file_name().is_none() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "this is not a file name"));
     }
@@ -136,13 +125,12 @@ fn locked<T: AsRef<Path>>(
         let file = open(&made)?;
         // On a file system without locks nothing is removed either.
         if file.lock().is_err() {
-            return Ok(made);
+            return Ok((made, file));
         }
         // Another process may have removed it in the moment before it was locked.
-        let there =
-            fs::symlink_metadata(made.as_ref()).is_ok_and(|m| file.metadata().is_ok_and(|f| f.ino() == m.ino()));
-        if there {
-            return Ok(made);
+        let there = fs::symlink_metadata(made.as_ref());
+        if there.is_ok_and(|there| file.metadata().is_ok_and(|ours| ours.ino() == there.ino())) {
+            return Ok((made, file));
         }
     }
 }

@@ -5,7 +5,7 @@
 //! when nothing finished. Precision is the share of sure answers that are right. Recall is the share of right answers that are
 //! sure. Therefore recall = precision × sure rate ÷ top-1. This identity revealed misprints in the paper's tables.
 
-use crate::ranking::{self, Cut, Scored};
+use crate::ranking::{self, Cut};
 use polystep_record::Proportion;
 use polystep_record::metrics::{BestThreshold, Calibration, CurvePoint, ReliabilityBin, Sure};
 
@@ -79,8 +79,7 @@ pub fn calibrate(answers: &[Answer], valid: Option<&[Answer]>) -> Calibration {
 }
 
 fn cuts(answers: &[Answer]) -> Vec<Cut> {
-    let scored: Vec<_> = answers.iter().map(|a| Scored { right: a.right, score: a.margin }).collect();
-    ranking::cuts(&scored)
+    ranking::cuts(answers.iter().map(|a| (a.margin, a.right)))
 }
 
 /// The threshold with the highest F1, and that F1. Among equals the highest: it claims the least.

@@ -3,8 +3,6 @@
 //! A line is a function of the records alone, so a ledger can always be made again from them. An existing file is still read
 //! first. If it is damaged, or if another tool wrote it, the command names it and leaves it as it is.
 
-use std::fs;
-use std::io;
 use std::path::Path;
 
 use crate::columns::{Column, Quantity, Unit};
@@ -15,6 +13,7 @@ use crate::records::{RunRecord, RunRecords};
 use crate::side_by_side::Cell;
 use crate::tables::{Kind, Need, PaperRow, PaperTable, Recipe, size_of_config};
 use polystep_record::RecordError;
+use polystep_record::folder::read_text;
 use polystep_record::paper::KEYS;
 
 /// A row of a table with our numbers.
@@ -204,10 +203,7 @@ impl Ledger {
 
     /// Reads the ledger of a table; `None` if there is no such file.
     pub fn read(path: &Path, table: &PaperTable) -> Result<Option<Ledger>, RecordError> {
-        let text = match fs::read_to_string(path) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
-            text => text.map_err(RecordError::file("read", path))?,
-        };
+        let Some(text) = read_text(path)? else { return Ok(None) };
         let wrong = |line: usize, why: String| {
             let why = format!("{why}; repair it, or remove the file to have it made anew");
             RecordError::Line { path: path.to_path_buf(), line, why }

@@ -4,15 +4,6 @@
 //! in the precision-recall curve one step. AUPRC is the average precision Σ (Rₙ − Rₙ₋₁)·Pₙ. The trapezoid rule would give a
 //! higher area than the model deserves.
 
-/// One answer: whether it was right, and the score that should be high if it was. A score may be +∞.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Scored {
-    /// The answer was right.
-    pub right: bool,
-    /// The confidence.
-    pub score: f64,
-}
-
 /// What lies at or above one distinct score.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Cut {
@@ -24,18 +15,19 @@ pub struct Cut {
     pub wrong: u64,
 }
 
-/// The cumulative counts at every distinct score, the highest first.
-pub fn cuts(answers: &[Scored]) -> Vec<Cut> {
-    let mut sorted = answers.to_vec();
-    sorted.sort_by(|a, b| b.score.total_cmp(&a.score));
+/// The cumulative counts at every distinct score, the highest first. An answer is its score, which should be high if it is right
+/// and may be +∞, and whether it is right.
+pub fn cuts(answers: impl Iterator<Item = (f64, bool)>) -> Vec<Cut> {
+    let mut sorted: Vec<_> = answers.collect();
+    sorted.sort_by(|a, b| b.0.total_cmp(&a.0));
     let mut cuts: Vec<Cut> = Vec::new();
     let (mut right, mut wrong) = (0, 0);
-    for answer in sorted {
-        right += u64::from(answer.right);
-        wrong += u64::from(!answer.right);
+    for (score, is_right) in sorted {
+        right += u64::from(is_right);
+        wrong += u64::from(!is_right);
         match cuts.last_mut() {
-            Some(last) if last.score == answer.score => (last.right, last.wrong) = (right, wrong),
-            _ => cuts.push(Cut { score: answer.score, right, wrong }),
+            Some(last) if last.score == score => (last.right, last.wrong) = (right, wrong),
+            _ => cuts.push(Cut { score, right, wrong }),
         }
     }
     cuts
@@ -83,8 +75,7 @@ mod tests {
         for case in cases {
             let labels = case["labels"].as_array().unwrap().iter().map(|y| y.as_u64().unwrap() == 1);
             let scores = case["scores"].as_array().unwrap().iter().map(|s| s.as_f64().unwrap_or(f64::INFINITY));
-            let answers: Vec<_> = labels.zip(scores).map(|(right, score)| Scored { right, score }).collect();
-            let cuts = cuts(&answers);
+            let cuts = cuts(scores.zip(labels));
             let close = |ours: f64, key: &str| (ours - case[key].as_f64().unwrap()).abs() < 1e-12;
             assert!(close(auroc(&cuts).unwrap(), "auroc"), "{}: {:?}", case["name"], auroc(&cuts));
             assert!(close(auprc(&cuts).unwrap(), "auprc"), "{}: {:?}", case["name"], auprc(&cuts));
@@ -93,9 +84,9 @@ mod tests {
 
     #[test]
     fn one_class_has_no_area() {
-        let right = cuts(&[Scored { right: true, score: 1.0 }]);
+        let right = cuts([(1.0, true)].into_iter());
         assert_eq!((auroc(&right), auprc(&right)), (None, Some(1.0)));
-        let wrong = cuts(&[Scored { right: false, score: 1.0 }]);
+        let wrong = cuts([(1.0, false)].into_iter());
         assert_eq!((auroc(&wrong), auprc(&wrong)), (None, None));
         assert_eq!((auroc(&[]), auprc(&[])), (None, None));
     }

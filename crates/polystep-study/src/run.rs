@@ -83,19 +83,11 @@ impl StoredRun {
             return Vec::new();
         }
         let mut lines = Vec::new();
-        match JsonLines::<LogLine>::open(&path) {
-            Ok(records) => {
-                for record in records {
-                    match record {
-                        Ok(line) => lines.push(line),
-                        // The last line of a run that was killed is not whole; nothing follows it.
-                        Err(error) => {
-                            self.notes.push(format!("The learning curves of {} are cut: {error}.", self.name));
-                            break;
-                        }
-                    }
-                }
-            }
+        let mut read = |line: Result<LogLine, RecordError>| line.map(|line| lines.push(line));
+        match JsonLines::open(&path).map(|mut records| records.try_for_each(&mut read)) {
+            Ok(Ok(())) => {}
+            // The last line of a run that was killed is not whole; nothing follows it.
+            Ok(Err(error)) => self.notes.push(format!("The learning curves of {} are cut: {error}.", self.name)),
             Err(error) => self.notes.push(format!("{error}.")),
         }
         lines

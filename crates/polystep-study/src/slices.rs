@@ -42,22 +42,15 @@ fn terms(tokens: &[u8], notation: Notation) -> u64 {
 /// The largest number that is not an exponent.
 fn largest(tokens: &[u8]) -> u64 {
     let digit = |t: u8| (token::DIGIT..token::VAR).contains(&t);
-    let mut largest = 0;
-    let mut at = 0;
-    while at < tokens.len() {
-        let from = at;
-        let mut n: u64 = 0;
-        while at < tokens.len() && digit(tokens[at]) {
-            n = n.saturating_mul(10).saturating_add(u64::from(tokens[at] - token::DIGIT));
-            at += 1;
-        }
+    let value = |n: u64, t: &u8| n.saturating_mul(10).saturating_add(u64::from(t - token::DIGIT));
+    let (mut largest, mut at) = (0, 0);
+    for run in tokens.chunk_by(|a, b| digit(*a) && digit(*b)) {
         // Infix: `^2`. Prefix: `^ x1 INT+ 2`.
-        let infix_power = from > 0 && tokens[from - 1] == token::POWER;
-        let prefix_power = from > 2 && tokens[from - 1] == token::INT && tokens[from - 3] == token::POWER;
-        if at > from && !infix_power && !prefix_power {
-            largest = largest.max(n);
+        let exponent = matches!(tokens[..at], [.., token::POWER] | [.., token::POWER, _, token::INT]);
+        if digit(run[0]) && !exponent {
+            largest = run.iter().fold(0, value).max(largest);
         }
-        at += usize::from(at == from);
+        at += run.len();
     }
     largest
 }

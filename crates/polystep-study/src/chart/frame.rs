@@ -93,12 +93,8 @@ impl Canvas<'_> {
         );
     }
 
-    /// Straight lines from point to point, as the data of an SVG path.
-    pub fn path(&self, points: impl Iterator<Item = (f64, f64)>) -> String {
-        self.joined(points, false)
-    }
-
-    fn joined(&self, points: impl Iterator<Item = (f64, f64)>, steps: bool) -> String {
+    /// Straight lines from point to point, or steps, as the data of an SVG path.
+    pub fn path(&self, points: impl Iterator<Item = (f64, f64)>, steps: bool) -> String {
         let mut path = String::new();
         for point in points {
             let (x, y) = self.place(point);
@@ -113,7 +109,7 @@ impl Canvas<'_> {
 
     /// A series in a colour.
     pub fn line(&self, drawing: &mut Drawing, colour: usize, series: &Series) {
-        let (path, name) = (self.joined(series.points.iter().copied(), series.steps), escape(&series.name));
+        let (path, name) = (self.path(series.points.iter().copied(), series.steps), escape(&series.name));
         svg!(drawing, r#"<path class="line s{colour}" d="{path}"><title>{name}</title></path>"#);
         let radius = if series.points.len() == 1 { 5.5 } else { 3.0 };
         for point in series.points.iter().filter(|_| series.dots) {

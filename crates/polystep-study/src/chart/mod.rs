@@ -226,7 +226,7 @@ pub fn stack(title: &str, description: String, (x, y): (Axis, Axis), series: Vec
         let there = across.clone().zip(top.iter().copied());
         let outline = there.chain(across.zip(floor).rev());
         let (colour, name) = (i % COLOURS, escape(&part.name));
-        let path = canvas.path(outline);
+        let path = canvas.path(outline, false);
         svg!(chart.drawing, r#"<path class="band s{colour}" d="{path}Z"><title>{name}</title></path>"#);
         chart.legend.push(LegendEntry { name: part.name, symbol: Symbol::Band(i) });
         floor = top;
@@ -237,17 +237,7 @@ pub fn stack(title: &str, description: String, (x, y): (Axis, Axis), series: Vec
 
 /// Text inside XML.
 pub fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            c => out.push(c),
-        }
-    }
-    out
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 #[cfg(test)]

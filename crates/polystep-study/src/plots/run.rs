@@ -13,18 +13,14 @@ type Points = Vec<(f64, f64)>;
 
 /// Accuracy and loss over the examples seen.
 pub fn learning(log: &[LogLine]) -> Vec<Chart> {
-    let points = |get: fn(&LogLine) -> Option<(f64, f64)>| log.iter().filter_map(get).collect::<Points>();
+    let points = |get: fn(&LogLine) -> Option<(u64, f64)>| -> Points {
+        log.iter().filter_map(get).map(|(examples, value)| (examples as f64, value)).collect()
+    };
     let full = validation(log);
-    let stepwise = points(|line| line.valid().map(|l| (l.examples as f64, 100.0 * l.stepwise)));
-    let valid_loss = points(|line| line.valid().and_then(|l| Some((l.examples as f64, l.loss?))));
-    let exact = points(|line| match line {
-        LogLine::Train(l) => l.exact.map(|exact| (l.examples as f64, 100.0 * exact)),
-        _ => None,
-    });
-    let train_loss = points(|line| match line {
-        LogLine::Train(l) => Some((l.examples as f64, l.loss)),
-        _ => None,
-    });
+    let stepwise = points(|line| line.valid().map(|l| (l.examples, 100.0 * l.stepwise)));
+    let valid_loss = points(|line| line.valid().and_then(|l| Some((l.examples, l.loss?))));
+    let exact = points(|line| line.train().and_then(|l| Some((l.examples, 100.0 * l.exact?))));
+    let train_loss = points(|line| line.train().map(|l| (l.examples, l.loss)));
     let last = |points: &Points| points.last().map_or("unknown".to_owned(), |p| format!("{:.1} %", p.1));
     let raw = log.iter().filter_map(LogLine::valid).any(|l| l.raw);
     let words = format!(

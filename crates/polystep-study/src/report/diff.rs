@@ -20,17 +20,12 @@ pub struct Piece {
 pub fn diff(prediction: &str, target: &str) -> (Vec<Piece>, Vec<Piece>) {
     let (a, b) = (units(prediction), units(target));
     let same = |i: usize, j: usize| prediction[a[i].clone()].trim_end() == target[b[j].clone()].trim_end();
-    let (mut keep_a, mut keep_b) = (vec![false; a.len()], vec![false; b.len()]);
     // Most of a text is an equal beginning and end. These need no table.
     let head = (0..a.len().min(b.len())).take_while(|&i| same(i, i)).count();
     let rest = a.len().min(b.len()) - head;
     let tail = (0..rest).take_while(|&i| same(a.len() - 1 - i, b.len() - 1 - i)).count();
-    for i in (0..head).chain(a.len() - tail..a.len()) {
-        keep_a[i] = true;
-    }
-    for j in (0..head).chain(b.len() - tail..b.len()) {
-        keep_b[j] = true;
-    }
+    let ends = |len: usize| (0..len).map(|i| i < head || i >= len - tail).collect::<Vec<_>>();
+    let (mut keep_a, mut keep_b) = (ends(a.len()), ends(b.len()));
     let (m, n) = (a.len() - head - tail, b.len() - head - tail);
     let mut longest = vec![vec![0u32; n + 1]; m + 1];
     for i in (0..m).rev() {
