@@ -16,6 +16,7 @@ use crate::folder::{RunFolder, read_text};
 use crate::keys::Keys;
 use crate::proportion::{Proportion, fraction, six, six_or_null};
 use crate::recursion::Stop;
+use crate::test_set::TestSet;
 use crate::training::Scores;
 
 /// The document.
@@ -73,8 +74,7 @@ impl Metrics {
 
     /// The evaluation on the space that the model was trained on, and its place; else the first.
     pub fn home(&self) -> Option<(usize, &Evaluation)> {
-        let own = |e: &Evaluation| e.config == self.keys.config && e.vars == self.keys.vars;
-        let at = self.evaluations.iter().position(own).unwrap_or(0);
+        let at = self.evaluations.iter().position(|e| e.set() == self.keys.home()).unwrap_or(0);
         Some((at, self.evaluations.get(at)?))
     }
 
@@ -128,6 +128,13 @@ pub struct Evaluation {
     pub beam: Option<BeamScores>,
     /// Beam search, the classic scoring: divided by length, the first five to finish.
     pub beam_lp1: Option<BeamScores>,
+}
+
+impl Evaluation {
+    /// The test set.
+    pub fn set(&self) -> TestSet {
+        TestSet::new(&self.config, self.vars)
+    }
 }
 
 /// The two ways of being right.

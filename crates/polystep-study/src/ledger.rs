@@ -98,64 +98,68 @@ fn tested(column: Column, metrics: &Metrics) -> Cell {
 const HYPER: [(&str, &str, &str); 3] =
     [("emb", "model", "d"), ("dropout", "model", "dropout"), ("batch", "train", "batch")];
 
-/// What a filled row has in a column; nothing if it was not measured.
-type Field = Box<dyn Fn(&FilledRow<'_>) -> Option<String>>;
-
-/// A column of a ledger: its name, and its field in the line of a filled row.
-struct LedgerColumn {
+/// A field of a line, under the name of its column.
+struct Field {
     name: String,
-    /// Whether it holds words. The other columns hold numbers or nothing.
+    /// Whether its column holds words. The other columns hold numbers or nothing.
     words: bool,
-    field: Field,
+    /// Empty if it was not measured.
+    text: String,
 }
 
-fn words(name: &str, field: impl Fn(&FilledRow<'_>) -> Option<String> + 'static) -> LedgerColumn {
-    LedgerColumn { name: name.to_owned(), words: true, field: Box::new(field) }
+fn words(name: &str, text: Option<String>) -> Field {
+    Field { name: name.to_owned(), words: true, text: text.unwrap_or_default() }
 }
 
-fn numbers(name: &str, field: impl Fn(&FilledRow<'_>) -> Option<String> + 'static) -> LedgerColumn {
-    LedgerColumn { words: false, ..words(name, field) }
+fn numbers(name: &str, text: Option<String>) -> Field {
+    Field { words: false, ..words(name, text) }
 }
 
-fn percents(name: &str, value: impl Fn(&FilledRow<'_>) -> Option<f64> + 'static) -> LedgerColumn {
-    numbers(name, move |filled| value(filled).map(|v| number(v, Unit::Percent, CountFormat::Full)))
+fn percents(name: &str, value: Option<f64>) -> Field {
+    numbers(name, value.map(|v| number(v, Unit::Percent, CountFormat::Full)))
 }
 
-/// The columns of a table's ledger, in order.
-fn columns(table: &PaperTable) -> Vec<LedgerColumn> {
+/// The line of a filled row, in the order of the columns. Without a row all its texts are empty.
+fn line(table: &PaperTable, filled: Option<&FilledRow<'_>>) -> Vec<Field> {
     let has = |name: &str| table.header.contains(&name);
+    let record = filled.map(|filled| filled.record);
+    let run = record.map(|record| &record.metrics.run);
     let mut all = Vec::new();
     for key in table.keys() {
-        let column = words(key, move |filled| filled.row.text(key).map(str::to_owned));
-        all.push(LedgerColumn { words: !key.ends_with("vars"), ..column });
+        let text = filled.and_then(|filled| filled.row.text(key)).map(str::to_owned);
+        all.push(Field { words: !key.ends_with("vars"), ..words(key, text) });
     }
     if table.kind() == Kind::Sizes {
         // The estimates of sizes are made elsewhere. Their ledger is their only record.
-        all.extend(table.columns().map(|column| column.name).chain(["draws"]).map(|name| numbers(name, |_| None)));
+        all.extend(table.columns().map(|column| column.name).chain(["draws"]).map(|name| numbers(name, None)));
     } else {
-        all.push(words("recipe", |filled| Some(filled.recipe.to_string())));
-        all.push(words("size", |filled| Some(size_of_config(&filled.record.config))));
+        let config = record.map(|record| &record.config);
+        all.push(words("recipe", filled.map(|filled| filled.recipe.to_string())));
+        all.push(words("size", config.map(size_of_config)));
         for (name, part, key) in HYPER.into_iter().filter(|(name, ..)| has(name)) {
-            all.push(numbers(name, move |filled| Some(filled.record.config.get(part)?.get(key)?.to_string())));
+            all.push(numbers(name, config.and_then(|config| Some(config.get(part)?.get(key)?.to_string()))));
         }
+        let cell = |i: usize| filled.map(|filled| &filled.cells[i]);
         for (i, column) in table.columns().enumerate() {
-            let Column { name, unit, .. } = column;
-            all.push(match unit {
-                Unit::Count => numbers(name, move |filled| filled.cells[i].ours_text(CountFormat::Full)),
-                _ => percents(name, move |filled| filled.cells[i].ours),
+            let (cell, name) = (cell(i), column.name);
+            let (lo, hi) = cell.and_then(|cell| cell.interval).unzip();
+            all.push(match column.unit {
+                Unit::Count => numbers(name, cell.and_then(|cell| cell.ours_text(CountFormat::Full))),
+                _ => percents(name, cell.and_then(|cell| cell.ours)),
             });
             if column.has_symbolic() {
-                all.push(percents(&format!("{name}_symbolic"), move |filled| filled.cells[i].symbolic));
+                all.push(percents(&format!("{name}_symbolic"), cell.and_then(|cell| cell.symbolic)));
             }
             if column.has_interval() {
-                all.push(percents(&format!("{name}_lo"), move |filled| Some(filled.cells[i].interval?.0)));
-                all.push(percents(&format!("{name}_hi"), move |filled| Some(filled.cells[i].interval?.1)));
+                all.extend([percents(&format!("{name}_lo"), lo), percents(&format!("{name}_hi"), hi)]);
             }
         }
-        all.push(percents("recursive_exact", |f| Some(f.evaluation?.recursive.as_ref()?.recursive_exact.percent)));
-        all.push(percents("malformed", |f| Some(f.evaluation?.greedy.as_ref()?.malformed.percent)));
+        let evaluation = filled.and_then(|filled| filled.evaluation);
+        let recursive = evaluation.and_then(|e| Some(e.recursive.as_ref()?.recursive_exact.percent));
+        all.push(percents("recursive_exact", recursive));
+        all.push(percents("malformed", evaluation.and_then(|e| Some(e.greedy.as_ref()?.malformed.percent))));
         if !has("train_examples") {
-            all.push(numbers("train_examples", |filled| Some(filled.record.metrics.run.examples?.to_string())));
+            all.push(numbers("train_examples", run.and_then(|run| Some(run.examples?.to_string()))));
         }
         let full_proofs = [
             (Quantity::FullProof, "valid_at_paper_examples"),
@@ -164,14 +168,14 @@ fn columns(table: &PaperTable) -> Vec<LedgerColumn> {
         for (quantity, name) in full_proofs {
             let found = table.columns().enumerate().find(|(_, column)| column.quantity == quantity);
             if let Some((i, _)) = found.filter(|(_, column)| examples_column(*column).is_some_and(has)) {
-                all.push(percents(name, move |filled| Some(filled.cells[i].at_paper_examples?.full_proof)));
+                all.push(percents(name, cell(i).and_then(|cell| Some(cell.at_paper_examples?.full_proof))));
             }
         }
     }
-    all.push(numbers("seed", |filled| Some(filled.seed.to_string())));
-    all.push(numbers("seconds", |filled| Some(format!("{:.0}", filled.record.metrics.run.seconds?))));
-    all.push(words("device", |filled| filled.record.metrics.run.device.clone()));
-    all.push(words("commit", |filled| filled.record.metrics.run.commit.clone()));
+    all.push(numbers("seed", filled.map(|filled| filled.seed.to_string())));
+    all.push(numbers("seconds", run.and_then(|run| Some(format!("{:.0}", run.seconds?)))));
+    all.push(words("device", run.and_then(|run| run.device.clone())));
+    all.push(words("commit", run.and_then(|run| run.commit.clone())));
     all
 }
 
@@ -187,18 +191,15 @@ pub struct Ledger {
 impl Ledger {
     /// An empty ledger of a table.
     pub fn empty(table: &PaperTable) -> Ledger {
-        Ledger { header: columns(table).into_iter().map(|column| column.name).collect(), lines: Vec::new() }
+        Ledger { header: line(table, None).into_iter().map(|field| field.name).collect(), lines: Vec::new() }
     }
 
     /// The ledger of a table that the records give: rows in the paper's order, then by seed.
     pub fn of(table: &PaperTable, recipe: Recipe, records: &RunRecords) -> Ledger {
-        let columns = columns(table);
         let rows = table.rows.iter().flat_map(|row| seeds(row, recipe, records).into_iter().map(move |s| (row, s)));
         let filled = rows.filter_map(|(row, seed)| FilledRow::of(table, row, recipe, seed, records));
-        let lines = filled
-            .map(|filled| columns.iter().map(|column| (column.field)(&filled).unwrap_or_default()).collect())
-            .collect();
-        Ledger { lines, ..Ledger::empty(table) }
+        let lines = filled.map(|filled| line(table, Some(&filled)).into_iter().map(|field| field.text).collect());
+        Ledger { lines: lines.collect(), ..Ledger::empty(table) }
     }
 
     /// Reads the ledger of a table; `None` if there is no such file.
@@ -208,7 +209,7 @@ impl Ledger {
             let why = format!("{why}; repair it, or remove the file to have it made anew");
             RecordError::Line { path: path.to_path_buf(), line, why }
         };
-        let (mut ledger, columns) = (Ledger::empty(table), columns(table));
+        let (mut ledger, columns) = (Ledger::empty(table), line(table, None));
         let mut lines = csv::read(&text).into_iter();
         if lines.next().is_none_or(|(_, names)| names.as_ref() != Some(&ledger.header)) {
             return Err(wrong(1, format!("this is not the header of a {} ledger", table.name)));

@@ -4,6 +4,7 @@
 //! A row is a run and not a space, so that two runs on one space can be compared. A set that a run was not tested on is an
 //! empty cell, never a zero.
 
+use polystep_core::named;
 use serde::Serialize;
 
 use crate::columns::{Column, Quantity, Unit};
@@ -11,29 +12,21 @@ use crate::grid::Grid;
 use crate::metrics::{Evaluation, Metrics};
 use crate::number::{CountFormat, number};
 use crate::side_by_side::{Cell, Heading, SideBySide, SideRow, cells_of_run};
-use polystep_record::{Keys, key_text};
+use polystep_record::{Keys, TestSet, key_text};
 
-/// What a matrix shows.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Measure {
-    /// Proofs with every step right; a one-shot model's only number.
-    FullProof,
-    /// Steps that are right.
-    Stepwise,
+named! {
+    "measure";
+    /// What a matrix shows.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum Measure {
+        /// Proofs with every step right; a one-shot model's only number.
+        FullProof = "Full proof",
+        /// Steps that are right.
+        Stepwise = "Stepwise",
+    }
 }
 
 impl Measure {
-    /// Both.
-    pub const ALL: [Measure; 2] = [Measure::FullProof, Measure::Stepwise];
-
-    /// For people.
-    pub fn heading(self) -> &'static str {
-        match self {
-            Measure::FullProof => "Full proof",
-            Measure::Stepwise => "Stepwise",
-        }
-    }
-
     /// Whether a column shows it, on a set of this name. A one-shot model has columns of its own for its only number.
     fn is(self, column: Column, tested: &str) -> bool {
         match (self, column.quantity) {
@@ -44,24 +37,9 @@ impl Measure {
     }
 }
 
-/// A test set as a column of the matrix.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct TestedOn {
-    /// Its space.
-    pub config: String,
-    /// Its number of variables.
-    pub vars: u32,
-}
-
-impl TestedOn {
-    fn of(evaluation: &Evaluation) -> TestedOn {
-        TestedOn { config: evaluation.config.clone(), vars: evaluation.vars }
-    }
-
-    /// `small_coeff, 2 var`
-    pub fn title(&self) -> String {
-        format!("{}, {} var", self.config, self.vars)
-    }
+/// `small_coeff, 2 var`
+fn title(set: &TestSet) -> String {
+    format!("{}, {} var", set.config, set.vars)
 }
 
 /// A run on a test set.
@@ -111,7 +89,7 @@ impl MatrixRow {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Matrix {
     /// Its columns, in the order in which the runs first name them.
-    pub tested: Vec<TestedOn>,
+    pub tested: Vec<TestSet>,
     /// Its rows.
     pub rows: Vec<MatrixRow>,
 }
@@ -119,9 +97,9 @@ pub struct Matrix {
 impl Matrix {
     /// The matrix of runs by name; `None` unless there are several numbers to compare.
     pub fn of(runs: &[(&str, Option<&Metrics>)]) -> Option<Matrix> {
-        let mut tested: Vec<TestedOn> = Vec::new();
+        let mut tested: Vec<TestSet> = Vec::new();
         for evaluation in runs.iter().filter_map(|(_, metrics)| *metrics).flat_map(|m| &m.evaluations) {
-            let set = TestedOn::of(evaluation);
+            let set = evaluation.set();
             if has_one_number(evaluation) && !tested.contains(&set) {
                 tested.push(set);
             }
@@ -144,10 +122,9 @@ impl Matrix {
 
     /// A table with a column for each of these measures and each test set.
     pub fn table(&self, measures: &[Measure]) -> SideBySide {
-        let headings = measures.iter().flat_map(|measure| {
-            let group = measure.heading();
-            self.tested.iter().map(move |set| Heading { group, name: set.title() })
-        });
+        let headings = measures
+            .iter()
+            .flat_map(|measure| self.tested.iter().map(|set| Heading { group: measure.name(), name: title(set) }));
         let row = |row: &MatrixRow| {
             let cells = measures.iter().flat_map(|measure| {
                 row.entries.iter().map(|entry| entry.as_ref().and_then(|entry| entry.cell(*measure).cloned()))
@@ -174,7 +151,7 @@ impl Matrix {
         let names = ["full_proof_acc", "stepwise_acc"].into_iter();
         let header = names.flat_map(|name| NUMBERS.map(|suffix| format!("{name}{suffix}")));
         let header = KEYS.split(',').map(str::to_owned).chain(header).collect();
-        let line = |row: &MatrixRow, set: &TestedOn, entry: &MatrixEntry| {
+        let line = |row: &MatrixRow, set: &TestSet, entry: &MatrixEntry| {
             let Keys { vars, config, setting, granularity, notation, .. } = &row.trained;
             let counts = [vars.to_string(), set.vars.to_string()];
             let written = [key_text(setting), key_text(granularity), key_text(notation)];
@@ -204,8 +181,8 @@ fn has_one_number(evaluation: &Evaluation) -> bool {
     evaluation.greedy.is_some() && evaluation.config != polystep_core::arithmetic::MIXTURE
 }
 
-fn entry(run: usize, metrics: &Metrics, set: &TestedOn) -> Option<MatrixEntry> {
-    let at = metrics.evaluations.iter().position(|e| TestedOn::of(e) == *set && has_one_number(e))?;
+fn entry(run: usize, metrics: &Metrics, set: &TestSet) -> Option<MatrixEntry> {
+    let at = metrics.evaluations.iter().position(|e| e.set() == *set && has_one_number(e))?;
     let cells = cells_of_run(run, metrics, at);
     let find = |measure: Measure| cells.iter().find(|c| c.ours.is_some() && measure.is(c.column, &set.config)).cloned();
     Some(MatrixEntry { evaluation: at, full_proof: find(Measure::FullProof), stepwise: find(Measure::Stepwise) })
@@ -252,7 +229,7 @@ mod tests {
     fn ours_stand_beside_the_papers() {
         let (small, medium) = two();
         let matrix = Matrix::of(&[("a", Some(&small)), ("unfinished", None), ("b", Some(&medium))]).unwrap();
-        let sets: Vec<String> = matrix.tested.iter().map(TestedOn::title).collect();
+        let sets: Vec<String> = matrix.tested.iter().map(title).collect();
         assert_eq!(sets, ["small_coeff, 1 var", "medium_coeff, 1 var"]);
         assert_eq!(matrix.rows.iter().map(|r| (r.run, r.title())).collect::<Vec<_>>()[1].0, 2);
         let cell = |row: usize, column: usize| {

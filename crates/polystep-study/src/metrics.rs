@@ -61,7 +61,7 @@ pub fn beam(outcomes: &[ScoredStep], valid: Option<&[ScoredStep]>) -> Option<Bea
     Some(BeamScores {
         width: outcomes.iter().map(|o| o.beams as u64).max().unwrap_or(0),
         top1: Right::of(outcomes.iter().map(|o| (o.verdict.exact(), o.verdict.symbolic())))?,
-        any5: Right::of(outcomes.iter().map(|o| (o.any_exact, o.any_symbolic)))?,
+        any5: Right::of(outcomes.iter().map(|o| (o.best.exact(), o.best.symbolic())))?,
         malformed: Proportion::of(outcomes.iter().map(|o| o.verdict.malformed()))?,
         calibration: exact.map(|answers| calibrate(&answers, valid.as_deref())),
         calibration_symbolic: symbolic.map(|answers| sure_at(THRESHOLD, &answers)),

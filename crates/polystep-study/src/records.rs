@@ -109,8 +109,7 @@ impl RunRecord {
         }
         let measured = |e: &Evaluation| (e.greedy.as_ref().map(|g| g.full_proof.exact.of), e.beam.is_some());
         for theirs in &other.metrics.evaluations {
-            let same = |e: &Evaluation| e.config == theirs.config && e.vars == theirs.vars;
-            match self.metrics.evaluations.iter_mut().find(|e| same(e)) {
+            match self.metrics.evaluations.iter_mut().find(|ours| ours.set() == theirs.set()) {
                 Some(ours) if measured(ours) < measured(theirs) => *ours = theirs.clone(),
                 Some(_) => {}
                 None => self.metrics.evaluations.push(theirs.clone()),

@@ -35,10 +35,8 @@ pub struct ScoredStep {
     pub verdict: Verdict,
     /// Whether a calculator's brackets are the expected ones; nothing in other settings.
     pub raw_exact: Option<bool>,
-    /// One of the first five is exact.
-    pub any_exact: bool,
-    /// One of the first five has the right value.
-    pub any_symbolic: bool,
+    /// How the best of the first five turned out.
+    pub best: Verdict,
     /// How many answers there are.
     pub beams: usize,
     /// Nothing if the prediction has no probabilities.
@@ -78,8 +76,7 @@ pub fn score_judged(prediction: &Prediction, judged: &StepVerdict, writing: &Wri
         kind_name: kind_name(*kind, &token::encode(input).unwrap_or_default()),
         verdict: judged.verdict,
         raw_exact: judged.raw_exact,
-        any_exact: judged.best.exact(),
-        any_symbolic: judged.best.symbolic(),
+        best: judged.best,
         beams: beams.len(),
         confidence: confidence(prediction),
         features: Features::of(input, &writing.evaluated_text(target), writing.notation),
@@ -137,7 +134,7 @@ mod tests {
     fn the_first_beam_is_the_answer() {
         let outcome = plain(&prediction("(2*x1^2)+(3)", &[("(2*x1)*(x1)+(3)", -0.5), ("(2*x1^2)+(3)", -1.5)]));
         assert_eq!((outcome.verdict, outcome.raw_exact), (Verdict::SameValue, None));
-        assert!(outcome.any_exact && outcome.any_symbolic);
+        assert!(outcome.best.exact() && outcome.best.symbolic());
         assert_eq!(outcome.confidence, Some(Confidence { margin: 1.0, logprob: -0.5 }));
         assert_eq!((outcome.features.terms, outcome.features.coefficient), (3, 3));
     }
@@ -147,7 +144,7 @@ mod tests {
         let wrong = ("(3)+(3)", -1.0);
         let beams = [wrong, wrong, wrong, wrong, wrong, ("(2*x1^2)+(3)", -9.0)];
         let outcome = plain(&prediction("(2*x1^2)+(3)", &beams));
-        assert!(!outcome.any_exact);
+        assert!(!outcome.best.exact());
         assert_eq!(outcome.beams, 6);
     }
 

@@ -2,7 +2,6 @@
 
 use minijinja::context;
 use minijinja::value::{Serde, Value};
-use serde::Serialize;
 
 use super::run::GradedRun;
 use crate::compare::{RunPair, SeedGroup, Spread, differences, seed_groups};
@@ -13,19 +12,6 @@ use crate::side_by_side::{Layer, LayeredTable, SideBySide, cells_of_run};
 
 /// How many proofs are shown of those that only one run solves.
 const EXAMPLES: usize = 12;
-
-/// Two runs.
-#[derive(Serialize)]
-struct PairSection {
-    first: String,
-    second: String,
-    of: u64,
-    p: String,
-    sentence: String,
-    significant: bool,
-    #[serde(flatten)]
-    pair: RunPair,
-}
 
 /// The section about several runs.
 pub fn section(runs: &[StoredRun], graded: &[GradedRun]) -> Value {
@@ -54,7 +40,7 @@ pub fn section(runs: &[StoredRun], graded: &[GradedRun]) -> Value {
         chart => Serde(together(&logs)),
         differences => Serde(complete.then(|| differences(&configs))),
         configs_missing => !complete,
-        pairs => Serde(pairs),
+        pairs,
         unpaired,
         seeds => seed_groups(&measured).into_iter().map(group).collect::<Vec<_>>(),
     }
@@ -68,7 +54,8 @@ fn seed_row(spread: &Spread) -> [String; 4] {
     [column, text(spread.mean), text(spread.deviation), range]
 }
 
-fn pair_section(first: &str, second: &str, mut pair: RunPair) -> PairSection {
+/// Two runs.
+fn pair_section(first: &str, second: &str, mut pair: RunPair) -> Value {
     let significant = pair.p_value < 0.05;
     let sentence = match (pair.table.first_only, pair.table.second_only) {
         (0, 0) => "They solve the same proofs.".to_owned(),
@@ -82,14 +69,14 @@ fn pair_section(first: &str, second: &str, mut pair: RunPair) -> PairSection {
     };
     pair.only_first.truncate(EXAMPLES);
     pair.only_second.truncate(EXAMPLES);
-    PairSection {
-        first: first.to_owned(),
-        second: second.to_owned(),
-        of: pair.table.total(),
-        p: if pair.p_value < 1e-4 { "p < 0.0001".to_owned() } else { format!("p = {:.4}", pair.p_value) },
+    context! {
+        first,
+        second,
+        of => pair.table.total(),
+        p => if pair.p_value < 1e-4 { "p < 0.0001".to_owned() } else { format!("p = {:.4}", pair.p_value) },
         sentence,
         significant,
-        pair,
+        ..Value::from(Serde(pair)),
     }
 }
 

@@ -2,8 +2,10 @@
 //!
 //! A number is looked up in `metrics.json` by its JSON pointer, so what the page shows and the pointer beside it cannot differ.
 
+use minijinja::context;
+use minijinja::value::{Serde, Value as Context};
 use polystep_core::arithmetic::Drill;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::columns::{Quantity, Unit};
@@ -54,14 +56,6 @@ impl<'a> Measured<'a> {
     }
 }
 
-/// A large number at the top.
-#[derive(Serialize)]
-pub struct Figure {
-    label: &'static str,
-    number: Number,
-    paper: Option<String>,
-}
-
 /// The columns that are large numbers, and what they are called there.
 const FIGURES: [(Quantity, &str); 8] = [
     (Quantity::EndpointAccuracy, "Endpoint right"),
@@ -74,16 +68,18 @@ const FIGURES: [(Quantity, &str); 8] = [
     (Quantity::Top1, "Steps right, beam 5"),
 ];
 
-/// The numbers at the top.
-pub fn figures(measured: &Measured<'_>) -> Vec<Figure> {
+/// The large numbers at the top.
+pub fn figures(measured: &Measured<'_>) -> Vec<Context> {
     let cells = cells_of_run(measured.run, measured.metrics, measured.at);
     let figure = |(quantity, label)| {
         let cell = cells.iter().find(|c| c.column.quantity == quantity && c.ours.is_some())?;
-        Some(Figure { label, number: Layer::Ours.number(cell)?, paper: cell.paper_text(CountFormat::Short) })
+        let number = Serde(Layer::Ours.number(cell)?);
+        Some(context! { label, number, paper => cell.paper_text(CountFormat::Short) })
     };
-    let mut figures: Vec<Figure> = FIGURES.into_iter().filter_map(figure).collect();
+    let mut figures: Vec<Context> = FIGURES.into_iter().filter_map(figure).collect();
     if let Some(number) = measured.share("/recursive/recursive_exact") {
-        figures.insert(figures.len().min(1), Figure { label: "Recursive proofs right", number, paper: None });
+        let figure = context! { label => "Recursive proofs right", number => Serde(number) };
+        figures.insert(figures.len().min(1), figure);
     }
     figures
 }
@@ -103,14 +99,6 @@ pub fn table(run: usize, metrics: &Metrics) -> LayeredTable {
     let rows = sets.map(|(at, evaluation)| (label(evaluation), cells_of_run(run, metrics, at))).collect();
     let layers = [Layer::Ours, Layer::Symbolic, Layer::Paper, Layer::Difference];
     SideBySide::of_runs(rows, |cell| !cell.column.is_error()).layered(&layers, "")
-}
-
-/// A number that the paper does not report.
-#[derive(Serialize)]
-pub struct Fact {
-    label: &'static str,
-    number: Number,
-    note: &'static str,
 }
 
 /// What the paper does not report: a label, the pointer, the digits of a plain number, and what it means.
@@ -149,48 +137,33 @@ const FACTS: [(&str, &str, usize, &str); 11] = [
 ];
 
 /// What the paper does not report.
-pub fn facts(measured: &Measured<'_>) -> Vec<Fact> {
-    let fact = |(label, pointer, digits, note)| Some(Fact { label, number: measured.number(pointer, digits)?, note });
+pub fn facts(measured: &Measured<'_>) -> Vec<Context> {
+    let fact = |(label, pointer, digits, note)| {
+        let number = Serde(measured.number(pointer, digits)?);
+        Some(context! { label, number, note })
+    };
     FACTS.into_iter().filter_map(fact).collect()
 }
 
-/// A row of the table of errors.
-#[derive(Serialize)]
-pub struct ErrorRow {
-    kind: &'static str,
-    rate: Option<Number>,
-    counts: String,
-    first: ErrorShare,
-    total: ErrorShare,
-}
-
-/// The share of a kind in the errors: ours, the width of its bar, and the paper's.
-#[derive(Serialize)]
-struct ErrorShare {
-    number: Option<Number>,
-    width: f64,
-    paper: Option<String>,
-}
-
-/// Errors by kind of step.
-pub fn errors(measured: &Measured<'_>) -> Vec<ErrorRow> {
+/// Errors by kind of step. The share of a kind in the errors is our number, the width of its bar, and the paper's number.
+pub fn errors(measured: &Measured<'_>) -> Vec<Context> {
     let cells = cells_of_run(measured.run, measured.metrics, measured.at);
     let row = |(i, errors): (usize, &polystep_record::metrics::KindErrors)| {
         // Not every kind has a column: an endpoint or an exercise has none.
         let share = |quantity: Quantity, which: &str, width: Option<Proportion>| {
             let cell = cells.iter().find(|c| c.column.quantity == quantity);
-            ErrorShare {
-                number: measured.share(&format!("/greedy/errors/kinds/{i}/{which}")),
-                width: width.map_or(0.0, |share| share.percent),
-                paper: cell.and_then(|c| c.paper_text(CountFormat::Short)),
+            context! {
+                number => Serde(measured.share(&format!("/greedy/errors/kinds/{i}/{which}"))),
+                width => width.map_or(0.0, |share| share.percent),
+                paper => cell.and_then(|c| c.paper_text(CountFormat::Short)),
             }
         };
-        ErrorRow {
-            kind: errors.kind.name(),
-            rate: measured.share(&format!("/greedy/errors/kinds/{i}/rate")),
-            counts: format!("{} of {}", errors.rate.count, errors.rate.of),
-            first: share(Quantity::FirstError(errors.kind), "first", errors.first),
-            total: share(Quantity::AllErrors(errors.kind), "total", errors.total),
+        context! {
+            kind => errors.kind.name(),
+            rate => Serde(measured.share(&format!("/greedy/errors/kinds/{i}/rate"))),
+            counts => format!("{} of {}", errors.rate.count, errors.rate.of),
+            first => share(Quantity::FirstError(errors.kind), "first", errors.first),
+            total => share(Quantity::AllErrors(errors.kind), "total", errors.total),
         }
     };
     let greedy = measured.evaluation().greedy.as_ref();

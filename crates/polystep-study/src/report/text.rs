@@ -20,8 +20,7 @@ fn results(runs: &[StoredRun]) -> Option<LayeredTable> {
 
 /// The run, and the test set unless it is the run's own space.
 fn row_name(run: &StoredRun, evaluation: &Evaluation) -> String {
-    let keys = &run.keys;
-    if evaluation.config == keys.config && evaluation.vars == keys.vars {
+    if evaluation.set() == run.keys.home() {
         run.name.clone()
     } else {
         format!("{} on {}, {} var", run.name, evaluation.config, evaluation.vars)
@@ -30,7 +29,7 @@ fn row_name(run: &StoredRun, evaluation: &Evaluation) -> String {
 
 /// The matrix trained × tested, a grid for each measure.
 fn matrices(runs: &[StoredRun]) -> Vec<(String, Grid)> {
-    let of = |matrix: &Matrix, measure: Measure| (measure.heading().to_lowercase(), matrix.grid(measure));
+    let of = |matrix: &Matrix, measure: Measure| (measure.name().to_lowercase(), matrix.grid(measure));
     matrix(runs).map_or_else(Vec::new, |m| m.measures().into_iter().map(|measure| of(&m, measure)).collect())
 }
 

@@ -44,11 +44,6 @@ pub struct Experiment {
 }
 
 impl Experiment {
-    /// A model by its keys.
-    pub fn new(keys: Keys, recipe: Recipe, seed: u64) -> Experiment {
-        Experiment { keys, recipe, seed }
-    }
-
     /// The name of its folder.
     pub fn name(&self) -> String {
         let Keys { vars, config, setting, curriculum, .. } = &self.keys;

@@ -4,14 +4,12 @@
 //! Several rows may need the same model; the one-shot model of a space is on every row of that space. So a run is named by what
 //! it is, not by the table that asked for it first.
 
-mod accuracy;
 mod experiment;
-mod ood;
 mod view;
 
 pub use experiment::{Experiment, Hyper, size_of_config};
-use polystep_record::Keys;
 pub use polystep_record::Recipe;
+use polystep_record::{Keys, PaperSetting};
 pub use view::{RAW, TableView, ViewRow};
 
 use crate::columns::Column;
@@ -169,11 +167,34 @@ impl PaperRow {
     }
 
     /// The models it needs and where they are tested; none for a row of sizes.
+    ///
+    /// A row with `endpoint_` columns needs two models, because the paper prints the one-shot model (start to endpoint) of a
+    /// space beside each of its step-wise models. The one-shot model of an annotated row is the plain one, since an endpoint has
+    /// no marks.
     pub fn needs(&self, recipe: Recipe, seed: u64) -> Vec<Need> {
-        match (self.text("test_config"), self.text("setting")) {
-            (Some(_), _) => vec![ood::need(self, recipe, seed)],
-            (None, Some(_)) => accuracy::needs(self, recipe, seed),
-            (None, None) => Vec::new(),
+        if self.text("setting").is_none() {
+            return Vec::new();
+        }
+        let need = |keys: Keys, endpoint: bool| {
+            let set = self.tested_on(&keys, !endpoint);
+            Need { experiment: Experiment { keys, recipe, seed }, set, endpoint }
+        };
+        let keys = self.trained_on();
+        let mut needs = vec![need(keys.clone(), false)];
+        if self.text("endpoint_acc").is_some() {
+            needs.push(need(Keys { setting: Some(PaperSetting::Endpoint), granularity: None, ..keys }, true));
+        }
+        needs
+    }
+
+    /// Where a model is tested: on another space with greedy decoding only, or else on its own.
+    fn tested_on(&self, keys: &Keys, beam: bool) -> AskedSet {
+        match self.text("test_config") {
+            Some(config) => {
+                let vars = self.text("test_vars").and_then(|vars| vars.parse().ok()).unwrap_or(0);
+                AskedSet { config: config.to_owned(), vars, beam: false }
+            }
+            None => AskedSet { config: keys.config.clone(), vars: keys.vars, beam },
         }
     }
 

@@ -16,10 +16,7 @@ const WIDE: usize = 120;
 pub fn print_matrix(matrix: &Matrix) -> Result<()> {
     for measure in matrix.measures() {
         let grid = matrix.grid(measure);
-        say!(
-            "\ntrained x tested, {} in percent (the paper's); ↓ where ours is lower",
-            measure.heading().to_lowercase()
-        )?;
+        say!("\ntrained x tested, {} in percent (the paper's); ↓ where ours is lower", measure.name().to_lowercase())?;
         let [upright, turned] = [table::grid(&grid), table::grid(&grid.turned("tested on"))];
         let width = |text: &str| text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
         say!("{}", if width(&upright) > WIDE && width(&turned) < width(&upright) { turned } else { upright })?;
