@@ -11,8 +11,7 @@ use polystep_learn::feed::{EvalSet, EvalStep};
 use polystep_learn::log::{Event, Observer};
 use polystep_learn::train::{Checkpoint, Checkpoints, RunSetup, SessionEnd, Trainer, TrainingFolder};
 use polystep_learn::weights::load_weights;
-use polystep_record::log::read_log;
-use polystep_record::{LogLine, TrainLine, TrainingEnd, TrainingReport};
+use polystep_record::{JsonLines, LogLine, TrainLine, TrainingEnd, TrainingReport};
 
 const TINY: &str = r#"
 [data]
@@ -80,7 +79,8 @@ fn checkpoint(setup: &RunSetup, folder: &Path) -> Checkpoint {
 
 /// All but the clock.
 fn timeless(folder: &Path) -> Vec<LogLine> {
-    let mut lines = read_log(&folder.join("metrics.jsonl")).unwrap();
+    let lines = JsonLines::open(&folder.join("metrics.jsonl")).unwrap();
+    let mut lines: Vec<LogLine> = lines.collect::<Result<_, _>>().unwrap();
     for line in &mut lines {
         match line {
             LogLine::Train(line) => line.seconds = 0.0,

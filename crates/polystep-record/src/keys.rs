@@ -31,6 +31,11 @@ named! {
 }
 
 impl PaperSetting {
+    /// The first setting of the tables whose proofs are written so: of plain proofs, `plain` itself.
+    fn of(setting: Setting) -> Option<PaperSetting> {
+        PaperSetting::ALL.into_iter().find(|paper| paper.setting() == setting)
+    }
+
     /// How its proofs are written.
     pub fn setting(self) -> Setting {
         match self {
@@ -39,18 +44,6 @@ impl PaperSetting {
             PaperSetting::Annotated => Setting::Annotated,
             PaperSetting::Endpoint => Setting::Endpoint,
             PaperSetting::Arithmetic => Setting::Arithmetic,
-        }
-    }
-}
-
-impl From<Setting> for PaperSetting {
-    fn from(setting: Setting) -> PaperSetting {
-        match setting {
-            Setting::Plain => PaperSetting::Plain,
-            Setting::Calculator => PaperSetting::Calculator,
-            Setting::Annotated => PaperSetting::Annotated,
-            Setting::Endpoint => PaperSetting::Endpoint,
-            Setting::Arithmetic => PaperSetting::Arithmetic,
         }
     }
 }
@@ -120,7 +113,7 @@ impl Keys {
     pub fn trained(self, setting: Option<Setting>, curriculum: Option<Option<&str>>) -> Keys {
         let setting = match (setting, curriculum) {
             (Some(Setting::Plain), Some(_)) => Some(PaperSetting::Curriculum),
-            (setting, _) => setting.map(PaperSetting::from),
+            (setting, _) => setting.and_then(PaperSetting::of),
         };
         let curriculum = curriculum.map_or("", |name| name.unwrap_or("own")).to_owned();
         Keys { setting, curriculum, ..self }

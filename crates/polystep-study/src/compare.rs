@@ -73,8 +73,7 @@ struct TestedProof {
 impl Solved {
     /// From predictions in this writing, and their scores.
     pub fn of(graded: &[(Prediction, ScoredStep)], writing: &Writing) -> Result<Solved, StudyError> {
-        let outcomes: Vec<ScoredStep> = graded.iter().map(|(_, o)| o.clone()).collect();
-        let right = solved(&outcomes)?;
+        let right = solved(graded.iter().map(|(_, outcome)| outcome))?;
         let first = graded.iter().filter(|(p, _)| p.step == 0);
         let entry = |(p, _): &(Prediction, ScoredStep)| {
             let right = right.get(p.proof.as_str()).copied().unwrap_or(false);

@@ -69,14 +69,17 @@ pub fn beam(outcomes: &[ScoredStep], valid: Option<&[ScoredStep]>) -> Option<Bea
 }
 
 /// Which proofs are solved: every step exact.
-pub fn solved(outcomes: &[ScoredStep]) -> Result<BTreeMap<&str, bool>, StudyError> {
+pub fn solved<'a>(outcomes: impl IntoIterator<Item = &'a ScoredStep>) -> Result<BTreeMap<&'a str, bool>, StudyError> {
     let proofs = proofs(outcomes)?;
     Ok(proofs.into_iter().map(|(proof, steps)| (proof, steps.values().all(|o| o.verdict.exact()))).collect())
 }
 
+/// Outcomes by proof and step.
+type Proofs<'a> = BTreeMap<&'a str, BTreeMap<usize, &'a ScoredStep>>;
+
 /// Outcomes by proof and step. A step may stand anywhere in the file, but once, and none may be missing.
-fn proofs(outcomes: &[ScoredStep]) -> Result<BTreeMap<&str, BTreeMap<usize, &ScoredStep>>, StudyError> {
-    let mut proofs: BTreeMap<&str, BTreeMap<usize, &ScoredStep>> = BTreeMap::new();
+fn proofs<'a>(outcomes: impl IntoIterator<Item = &'a ScoredStep>) -> Result<Proofs<'a>, StudyError> {
+    let mut proofs = Proofs::new();
     for outcome in outcomes {
         if proofs.entry(&outcome.proof).or_default().insert(outcome.step, outcome).is_some() {
             return Err(StudyError::Twice { proof: outcome.proof.clone(), step: outcome.step });

@@ -6,32 +6,6 @@
 use polystep_record::paper::{cell, lookup};
 use polystep_record::{Keys, PaperSetting, Recipe, key_text};
 
-/// Hyper-parameters that the paper states for a row: its search found them.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Hyper {
-    /// S or L.
-    pub size: &'static str,
-    /// Width.
-    pub emb: u32,
-    /// Dropout.
-    pub dropout: f64,
-    /// Examples in a batch.
-    pub batch: u32,
-}
-
-impl Hyper {
-    /// Those that `var1comboerrors` states; `var1combo` has the same models.
-    fn of(keys: &Keys) -> Option<Hyper> {
-        let text = |column| cell("var1comboerrors", keys, column);
-        Some(Hyper {
-            size: if text("size")? == "tr-l" { "L" } else { "S" },
-            emb: text("emb")?.parse().ok()?,
-            dropout: text("dropout")?.parse().ok()?,
-            batch: text("batch")?.parse().ok()?,
-        })
-    }
-}
-
 /// A model that a table needs.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Experiment {
@@ -69,15 +43,24 @@ impl Experiment {
         name
     }
 
-    /// Hyper-parameters that the paper states. A `tuned` row has them in either recipe; a calculator's belong to the paper's own
-    /// recipe only, where the paper compares with tuned models.
-    pub fn hyper(&self) -> Option<Hyper> {
+    /// Hyper-parameters that the paper states, as keys of a run's TOML: its search found them. A `tuned` row has them in either
+    /// recipe; a calculator's belong to the paper's own recipe only, where the paper compares with tuned models. They are in
+    /// `var1comboerrors`; `var1combo` has the same models.
+    pub fn hyper(&self) -> Option<[(&'static str, String); 4]> {
         let stated = match self.keys.setting {
             Some(PaperSetting::Tuned) => true,
             Some(PaperSetting::Calculator) => self.recipe == Recipe::Paper,
             _ => false,
         };
-        stated.then(|| Hyper::of(&self.keys)).flatten()
+        let text = |column| cell("var1comboerrors", &self.keys, column).filter(|_| stated);
+        let size = if text("size")? == "tr-l" { "L" } else { "S" };
+        let dropout: f64 = text("dropout")?.parse().ok()?;
+        Some([
+            ("model.size", format!("{size:?}")),
+            ("model.d", text("emb")?.to_owned()),
+            ("model.dropout", format!("{dropout:?}")),
+            ("train.batch", text("batch")?.to_owned()),
+        ])
     }
 
     /// Its configuration as keys of a run's TOML, to be laid over its recipe.
@@ -95,12 +78,7 @@ impl Experiment {
         if !curriculum.is_empty() {
             all.push(("curriculum.name", text(curriculum)));
         }
-        if let Some(Hyper { size, emb, dropout, batch }) = self.hyper() {
-            all.push(("model.size", text(size)));
-            all.push(("model.d", emb.to_string()));
-            all.push(("model.dropout", format!("{dropout:?}")));
-            all.push(("train.batch", batch.to_string()));
-        }
+        all.extend(self.hyper().into_iter().flatten());
         // The recipe itself knows the budgets of plain rows only.
         if self.recipe == Recipe::Paper {
             let column = if endpoint { "endpoint_train_examples" } else { "train_examples" };

@@ -7,13 +7,13 @@
 mod experiment;
 mod view;
 
-pub use experiment::{Experiment, Hyper, size_of_config};
+pub use experiment::{Experiment, size_of_config};
 pub use polystep_record::Recipe;
 use polystep_record::{Keys, PaperSetting};
 pub use view::{RAW, TableView, ViewRow};
 
 use crate::columns::Column;
-use polystep_record::paper::{KEYS, Printed, csv};
+use polystep_record::paper::{KEYS, Printed, csv, rows};
 
 /// What kind of work a table is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -105,13 +105,10 @@ impl PaperTable {
     /// The table of this name.
     pub fn named(name: &str) -> Option<PaperTable> {
         let name = NAMES.into_iter().find(|n| *n == name)?;
-        let mut lines = csv(name)?.lines();
-        let header: Vec<&'static str> = lines.next()?.split(',').collect();
-        let row = |(i, line): (usize, &'static str)| PaperRow {
-            number: i + 1,
-            cells: header.iter().copied().zip(line.split(',')).collect(),
-        };
-        Some(PaperTable { name, rows: lines.enumerate().map(row).collect(), header })
+        let csv = csv(name)?;
+        let header = csv.lines().next()?.split(',').collect();
+        let rows = (1..).zip(rows(csv)).map(|(number, cells)| PaperRow { number, cells });
+        Some(PaperTable { name, header, rows: rows.collect() })
     }
 
     /// All of them, in the order of [`NAMES`].

@@ -83,7 +83,8 @@ fn tuned_rows_have_the_papers_hyper_parameters() {
     assert_eq!(tuned, overrides(&experiment("var1comboerrors", 6, Recipe::Fast)), "the same run in both tables");
     let calculator = |recipe| experiment("var1combo", 2, recipe).hyper();
     assert_eq!(calculator(Recipe::Fast), None);
-    assert_eq!(calculator(Recipe::Paper), Some(Hyper { size: "L", emb: 512, dropout: 0.5, batch: 64 }));
+    let wanted = [("model.size", "\"L\""), ("model.d", "512"), ("model.dropout", "0.5"), ("train.batch", "64")];
+    assert_eq!(calculator(Recipe::Paper), Some(wanted.map(|(key, value)| (key, value.to_owned()))));
     assert_eq!(experiment("var1coarsefull", 1, Recipe::Paper).hyper(), None);
 }
 
