@@ -3,7 +3,7 @@
 use polystep_core::token::{BOS, EOS};
 use polystep_engine::cpu::Cpu;
 use polystep_engine::{Activation, Batch, Executor, Inspect, Limits, NormOrder, Scalars};
-use polystep_learn::decode::{BeamOptions, EngineStepper, Hypothesis, beam_search, greedy};
+use polystep_learn::decode::{BEAM_WIDTH, EngineStepper, Hypothesis, beam_search, greedy};
 use polystep_learn::model::{ModelConfig, ParamLayout, Size, evaluation_program, initial_params};
 
 fn config(norm: NormOrder) -> ModelConfig {
@@ -71,9 +71,9 @@ fn agrees(norm: NormOrder) {
         assert!((logprob - answer.logprob).abs() < 1e-3, "{logprob} and {}", answer.logprob);
     }
 
-    let wide = beam_search(&mut stepper, &sources, BeamOptions { beam: 6 }).unwrap_err().to_string();
+    let wide = beam_search(&mut stepper, &sources, 6).unwrap_err().to_string();
     assert!(wide.contains("7 best tokens per hypothesis, more than the 6"), "{wide}");
-    let beams = beam_search(&mut stepper, &sources, BeamOptions::default()).unwrap();
+    let beams = beam_search(&mut stepper, &sources, BEAM_WIDTH).unwrap();
     assert!(beams.iter().map(|b| b.headline.len()).sum::<usize>() > 20, "too few beams to test anything");
     for (source, result) in sources.iter().zip(&beams) {
         for hypothesis in result.headline.iter().chain(&result.lp1) {

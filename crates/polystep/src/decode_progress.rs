@@ -26,10 +26,6 @@ impl Stepper for ReportingStepper<'_> {
         self.stepper.capacity()
     }
 
-    fn max_tokens(&self) -> usize {
-        self.stepper.max_tokens()
-    }
-
     fn begin(&mut self, sources: &[&[u8]]) -> Result<(), EngineError> {
         self.progress.add(self.begun);
         self.begun = sources.len() as u64;

@@ -7,7 +7,7 @@ use clap::Args as ClapArgs;
 use polystep_engine::cpu::Cpu;
 use polystep_engine::cuda::{Cuda, Info};
 use polystep_engine::optest;
-use polystep_engine::{EngineError, Executor, Limits, Program, Scalars, StepResult};
+use polystep_engine::{Executor, Scalars, StepResult};
 use polystep_learn::config::RunConfig;
 use polystep_learn::feed::{BatchQueue, Counts, Feed, Position};
 use polystep_learn::model::initial_params;
@@ -15,6 +15,7 @@ use polystep_learn::train::{RunSetup, Spent, TRAINING, learning_rate};
 use serde::Serialize;
 
 use crate::args::ThreadArgs;
+use crate::device::Device;
 use crate::failure::Result;
 use crate::say;
 use crate::table::{counted, table};
@@ -92,14 +93,17 @@ pub fn run(args: Args) -> Result<()> {
     }
 }
 
+/// The device with CUDA, or without it.
+fn on(cuda: bool) -> Device {
+    if cuda { Device::Cuda } else { Device::Cpu }
+}
+
 struct Doctor {
     threads: usize,
     checks: Vec<Check>,
     losses: Vec<Losses>,
     quiet: bool,
 }
-
-type Made = std::result::Result<Box<dyn Executor>, EngineError>;
 
 impl Doctor {
     fn note(&mut self, name: impl Into<String>, ok: bool, said: impl Into<String>, error: Option<f64>) -> Result<()> {
@@ -138,14 +142,6 @@ impl Doctor {
         }
     }
 
-    /// CUDA, or the CPU on so many threads.
-    fn executor(cuda: bool, programs: Vec<Program>, limits: Limits, threads: usize) -> Made {
-        match cuda {
-            true => Ok(Box::new(Cuda::new(programs, limits)?)),
-            false => Ok(Box::new(Cpu::new(programs, limits, threads)?)),
-        }
-    }
-
     /// Every op: CUDA against the CPU, or the CPU on one thread against several.
     fn ops(&mut self, cuda: bool) -> Result<()> {
         let tolerance = if cuda { OP_TOLERANCE } else { 0.0 };
@@ -174,7 +170,7 @@ impl Doctor {
     fn trainings(&mut self, cuda: bool) -> Result<()> {
         let setup = RunSetup::new(RunConfig::from_toml(TRAINING_CONFIG, &[])?)?;
         let short = |cuda| -> Result<Vec<f32>> {
-            let mut device = Self::executor(cuda, setup.programs(), setup.limits, self.threads)?;
+            let mut device = on(cuda).executor(setup.programs(), setup.limits, self.threads)?;
             Ok(train(device.as_mut(), &setup, SHORT)?.0.iter().map(|result| result.loss).collect())
         };
         let on_cpu = short(false)?;
@@ -196,7 +192,7 @@ impl Doctor {
     fn twice(&mut self, setup: &RunSetup, cuda: bool) -> Result<()> {
         let steps = if cuda { TWICE } else { SHORT };
         let bits = || -> Result<Vec<u32>> {
-            let mut device = Self::executor(cuda, setup.programs(), setup.limits, self.threads)?;
+            let mut device = on(cuda).executor(setup.programs(), setup.limits, self.threads)?;
             let (results, params) = train(device.as_mut(), setup, steps)?;
             let losses = results.iter().flat_map(|r| [r.loss.to_bits(), r.grad_norm.to_bits()]);
             Ok(losses.chain(params.iter().map(|p| p.to_bits())).collect())

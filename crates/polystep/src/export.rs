@@ -15,7 +15,7 @@ use polystep_study::side_by_side::cells;
 use polystep_study::{Metrics, StoredRun};
 
 use crate::failure::{Result, bad_input};
-use crate::output::OutputFolder;
+use crate::output::new_folder;
 use crate::table::counted;
 use crate::trained_model::TrainedModel;
 use crate::{interrupt, say};
@@ -56,7 +56,7 @@ pub fn run(args: Args) -> Result<()> {
     if let Some(parent) = out.parent() {
         std::fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;
     }
-    let folder = OutputFolder::create(&out)?;
+    let folder = new_folder(&out)?;
     let card = card(&trained, &run, if compact { "" } else { HEAD });
     let TrainedModel { config, model, layout, params, .. } = &trained;
     let out = out.display();
@@ -95,7 +95,7 @@ fn card(trained: &TrainedModel, run: &Path, head: &str) -> String {
     let mut card = format!(
         "{head}# polystep: {}, {}{}, {}, {}, {}\n\n\
          A Transformer that simplifies polynomials step by step: it reads one state of a proof and writes the next.\n\
-         TrainedModel with polystep, recipe `{}`, seed {}.\n\n\
+         Trained with polystep, recipe `{}`, seed {}.\n\n\
          - shape: {family}, {} parameters, d {}, {}+{} layers, {} heads, up to {} tokens\n\
          - input: one state, as `polystep prove` prints it; `</s>` is appended by the tokenizer\n\
          - the decoder starts from `<s>` (id 1). If you train on with `labels`, pass `decoder_input_ids` too: mBART's own shift\n  \

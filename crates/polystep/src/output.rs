@@ -1,7 +1,6 @@
 //! Where a command writes: standard output, or a file or folder that appears under its name only when it is whole.
 
 use std::fmt::Display;
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -66,42 +65,14 @@ impl Write for OutputStream {
     }
 }
 
-/// A folder that appears when it is finished.
-pub struct OutputFolder(WholeFolder);
-
-impl OutputFolder {
-    /// A folder that will be called `path`, which must not hold anything yet.
-    pub fn create(path: &Path) -> Result<Self> {
-        let taken = path.is_file() || path.read_dir().is_ok_and(|mut entries| entries.next().is_some());
-        if taken {
-            return Err(bad_input(format!(
-                "{} exists and is not an empty folder: choose another name",
-                path.display()
-            )));
-        }
-        check_name(path)?;
-        Ok(OutputFolder(WholeFolder::create(path)?))
+/// A folder that appears under the name `path` when it is finished; nothing may be there yet.
+pub fn new_folder(path: &Path) -> Result<WholeFolder> {
+    let taken = path.is_file() || path.read_dir().is_ok_and(|mut entries| entries.next().is_some());
+    if taken {
+        return Err(bad_input(format!("{} exists and is not an empty folder: choose another name", path.display())));
     }
-
-    /// The name that it will have.
-    pub fn name(&self) -> std::path::Display<'_> {
-        self.0.path().display()
-    }
-
-    /// Where it is until then.
-    pub fn place(&self) -> &Path {
-        self.0.place()
-    }
-
-    /// A new file inside, folders on the way included.
-    pub fn file(&self, name: &str) -> Result<File> {
-        Ok(self.0.file(name)?)
-    }
-
-    /// Gives the folder its name. Without this call nothing stays behind.
-    pub fn finish(self) -> Result<()> {
-        Ok(self.0.finish()?)
-    }
+    check_name(path)?;
+    Ok(WholeFolder::create(path)?)
 }
 
 /// Whether `path` can be a new name: it ends in one, and its folder is there.

@@ -22,6 +22,7 @@ use std::borrow::Cow;
 use polystep_core::{Setting, Space, SpaceError, SpaceTable, Style, Task, Writing, arithmetic};
 use polystep_engine::Adam;
 use polystep_record::{NoTestSet, TestSet};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -65,11 +66,8 @@ impl RunConfig {
             alone(key, value).map_err(|why| ConfigError::new(format!("{key}={value}: {why}")))?;
             overlay(document.get_mut(), single(key, value).unwrap_or_default());
         }
-        let mut config = RunConfig::deserialize(toml::Deserializer::from(document.clone())).map_err(wrong)?;
-        config.fill(|table, key| {
-            let table = document.get_ref().get(table).and_then(|table| table.get_ref().as_table());
-            table.is_some_and(|table| table.contains_key(key))
-        });
+        let given = RunConfig::deserialize(toml::Deserializer::from(document.clone())).map_err(wrong)?;
+        let config = given.filled(document.get_ref())?;
         config.check()?;
         Ok(config)
     }
@@ -79,8 +77,12 @@ impl RunConfig {
         toml::from_str::<RunConfig>(text).map(drop).map_err(|e| ConfigError::of_toml(text, &e))
     }
 
-    /// Replaces every key that was not given by its default. Some defaults depend on what was given.
-    fn fill(&mut self, given: impl Fn(&str, &str) -> bool) {
+    /// The same with every key that `document` does not give at its default. Some defaults depend on what was given.
+    fn filled(mut self, document: &DeTable<'_>) -> Result<Self, ConfigError> {
+        let given = |table: &str, key: &str| {
+            let table = document.get(table).and_then(|table| table.get_ref().as_table());
+            table.is_some_and(|table| table.contains_key(key))
+        };
         if let Some(space) = &self.space {
             self.data.config = space.key.clone().unwrap_or_else(|| "custom".into());
         } else if self.data.setting == Setting::Arithmetic && !given("data", "config") {
@@ -90,12 +92,15 @@ impl RunConfig {
         if given("model", "d") {
             model.ffn = 4 * self.model.d.min(1 << 20); // so wide a model is refused in `check`
         }
-        tables::fill_model(&mut self.model, model, |key| given("model", key));
-        let mut train = TrainTable::of(self.train.recipe, &self.data, self.curriculum.as_ref());
+        self.model = under(&model, document.get("model"))?;
+        let examples = self.train.examples;
+        let train = TrainTable::of(self.train.recipe, &self.data, self.curriculum.as_ref());
+        self.train = under(&train, document.get("train"))?;
+        // Any budget that is given takes the place of the recipe's.
         if ["examples", "steps", "minutes"].iter().any(|key| given("train", key)) {
-            train.examples = None;
+            self.train.examples = examples.filter(|_| given("train", "examples"));
         }
-        tables::fill_train(&mut self.train, train, |key| given("train", key));
+        Ok(self)
     }
 
     /// The whole of it, as it is written to a run's folder.
@@ -206,6 +211,17 @@ impl RunConfig {
 /// A configuration of the paper or a sub-task of one; in the arithmetic probe its exercises.
 fn named_space(key: &str, setting: Setting) -> Result<Space, SpaceError> {
     if setting == Setting::Arithmetic { Space::exercises(key) } else { Space::of_key(key) }
+}
+
+/// A table of defaults, with the keys that were given laid over it.
+fn under<T: Serialize + DeserializeOwned>(defaults: &T, given: Option<&Spanned<DeValue>>) -> Result<T, ConfigError> {
+    let text = toml::to_string(defaults).map_err(|e| ConfigError::new(e.to_string()))?;
+    let wrong = |e: toml::de::Error| ConfigError::new(one_line(e.message()));
+    let mut table = DeTable::parse(&text).map_err(wrong)?;
+    if let Some(DeValue::Table(given)) = given.map(Spanned::get_ref) {
+        overlay(table.get_mut(), given.clone());
+    }
+    T::deserialize(toml::Deserializer::from(table)).map_err(wrong)
 }
 
 fn overlay<'a>(under: &mut DeTable<'a>, over: DeTable<'a>) {

@@ -1,11 +1,10 @@
-//! The tables `[data]` and `[train]` of a run's TOML: every key and its meaning. `[model]` is [`ModelConfig`]; `[curriculum]` is
-//! [`CurriculumTable`](crate::curriculum::CurriculumTable). Defaults are in [`super::recipe`].
+//! The tables `[data]` and `[train]` of a run's TOML: every key and its meaning. `[model]` is
+//! [`ModelConfig`](crate::model::ModelConfig); `[curriculum]` is [`CurriculumTable`](crate::curriculum::CurriculumTable). Defaults
+//! are in [`super::recipe`].
 
 use polystep_core::{Granularity, Notation, Setting, TermOrder};
 use polystep_record::Recipe;
 use serde::{Deserialize, Serialize};
-
-use crate::model::ModelConfig;
 
 /// `[data]`: what is learned.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -115,46 +114,3 @@ pub enum Select {
     /// The last ones.
     Last,
 }
-
-/// Defines `fill`, which takes every field whose key was not given from `defaults`. It names all fields, so that the compiler refuses
-/// a list that lacks one.
-macro_rules! fill {
-    ($name:ident, $table:ident { $($field:ident),+ $(,)? }) => {
-        pub(super) fn $name(table: &mut $table, defaults: $table, given: impl Fn(&str) -> bool) {
-            let $table { $($field),+ } = defaults;
-            $(if !given(stringify!($field)) { table.$field = $field; })+
-        }
-    };
-}
-
-fill!(
-    fill_model,
-    ModelConfig { size, d, layers, heads, ffn, norm, activation, dropout, max_positions, scale_embedding, init_std }
-);
-
-fill!(
-    fill_train,
-    TrainTable {
-        recipe,
-        lr,
-        warmup,
-        schedule,
-        beta1,
-        beta2,
-        eps,
-        weight_decay,
-        clip,
-        batch,
-        precision,
-        examples,
-        steps,
-        minutes,
-        patience,
-        select,
-        valid_every,
-        valid_proofs,
-        log_every,
-        checkpoint_minutes,
-        checkpoint_steps,
-    }
-);

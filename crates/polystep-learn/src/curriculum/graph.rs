@@ -78,11 +78,6 @@ impl Graph {
         &self.names
     }
 
-    /// "a before b", by number.
-    pub fn edges(&self) -> &[(usize, usize)] {
-        &self.edges
-    }
-
     /// Tasks directly before one.
     pub fn predecessors(&self, task: usize) -> impl Iterator<Item = usize> + '_ {
         self.edges.iter().filter(move |e| e.1 == task).map(|e| e.0)

@@ -1,8 +1,6 @@
 //! A model's answers to the steps of a set, as prediction records: what `polystep eval` writes and `polystep-study` reads.
 
-use super::{
-    AnswerCache, BeamOptions, BeamResult, Hypothesis, RecursiveProof, Start, Stepper, beam_search, recursive_proofs,
-};
+use super::{AnswerCache, BeamResult, Hypothesis, RecursiveProof, Start, Stepper, beam_search, recursive_proofs};
 use crate::feed::Questions;
 use polystep_core::Setting;
 use polystep_engine::EngineError;
@@ -37,13 +35,13 @@ pub fn greedy_answers(
     Ok(answers.iter().enumerate().map(|(i, a)| record(questions, i, std::slice::from_ref(a))).collect())
 }
 
-/// Beam answers: records in the order of the headline score, and in that of the classic score.
+/// Answers of a search with `beam` beams: records in the order of the headline score, and in that of the classic score.
 pub fn beam_answers(
     questions: &Questions,
     stepper: &mut dyn Stepper,
-    options: BeamOptions,
+    beam: usize,
 ) -> Result<(Vec<Prediction>, Vec<Prediction>), EngineError> {
-    let results = beam_search(stepper, &sources(questions), options)?;
+    let results = beam_search(stepper, &sources(questions), beam)?;
     let records = |pick: fn(&BeamResult) -> &[Hypothesis]| {
         results.iter().enumerate().map(|(i, r)| record(questions, i, pick(r))).collect()
     };

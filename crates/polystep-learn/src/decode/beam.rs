@@ -14,18 +14,8 @@ use super::{Branch, Hypothesis, Stepper, TopTokens};
 use polystep_core::token::{BOS, EOS};
 use polystep_engine::EngineError;
 
-/// How wide to search.
-#[derive(Clone, Copy, Debug)]
-pub struct BeamOptions {
-    /// Beams per source; 0 is 1.
-    pub beam: usize,
-}
-
-impl Default for BeamOptions {
-    fn default() -> Self {
-        BeamOptions { beam: 5 }
-    }
-}
+/// Beams per source in the paper's search.
+pub const BEAM_WIDTH: usize = 5;
 
 /// The finished hypotheses of one source, best first; at most `beam` in each list.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -51,20 +41,16 @@ struct Search {
     lp1: Vec<Hypothesis>,
 }
 
-/// Searches for every source, in the order given.
-pub fn beam_search(
-    stepper: &mut dyn Stepper,
-    sources: &[&[u8]],
-    options: BeamOptions,
-) -> Result<Vec<BeamResult>, EngineError> {
-    let beam = options.beam.max(1);
+/// Searches for every source, in the order given, with `beam` beams each; 0 is 1.
+pub fn beam_search(stepper: &mut dyn Stepper, sources: &[&[u8]], beam: usize) -> Result<Vec<BeamResult>, EngineError> {
+    let beam = beam.max(1);
     let mut answers = vec![BeamResult::default(); sources.len()];
     for group in groups(sources, stepper, beam) {
         let batch: Vec<&[u8]> = group.iter().map(|&i| sources[i]).collect();
         stepper.begin(&batch)?;
         let mut searches: Vec<Search> = (0..group.len()).map(|i| Search::new(beam, i as u32)).collect();
         let mut top = TopTokens::default();
-        for position in 0..stepper.max_tokens() {
+        for position in 0..stepper.capacity().longest {
             let open = next_hypotheses(&mut searches);
             if open.is_empty() {
                 break;
@@ -84,8 +70,8 @@ pub fn beam_search(
 /// Indices of the sources that the model can take, in groups that fit into memory. They are sorted by length, the longest first, so
 /// that a group has sources of similar length.
 pub(super) fn groups(sources: &[&[u8]], stepper: &dyn Stepper, per_source: usize) -> Vec<Vec<usize>> {
-    let (capacity, longest) = (stepper.capacity(), stepper.max_tokens());
-    let mut order: Vec<usize> = (0..sources.len()).filter(|&i| sources[i].len() < longest).collect();
+    let capacity = stepper.capacity();
+    let mut order: Vec<usize> = (0..sources.len()).filter(|&i| sources[i].len() < capacity.longest).collect();
     order.sort_by_key(|&i| std::cmp::Reverse(sources[i].len()));
     let size = (capacity.hypotheses / per_source).max(1);
     let mut groups: Vec<Vec<usize>> = Vec::new();
@@ -203,7 +189,7 @@ mod tests {
         let sources: Vec<Vec<u8>> = (0..25).map(|i| vec![i]).collect();
         let sources: Vec<&[u8]> = sources.iter().map(Vec::as_slice).collect();
         // 3^5 hypotheses at most: a beam of 243 prunes nothing.
-        let found = beam_search(&mut toy, &sources, BeamOptions { beam: 243 }).unwrap();
+        let found = beam_search(&mut toy, &sources, 243).unwrap();
         for (source, result) in sources.iter().zip(found) {
             for (want, got) in exhaustive(&toy, source).iter().zip(&result.headline).take(5) {
                 assert_eq!(want.1, got.tokens);
@@ -217,12 +203,12 @@ mod tests {
         let mut toy = Toy::new(4, 10);
         let sources: Vec<Vec<u8>> = (0..23).map(|i| vec![i; 1 + i as usize % 4]).collect();
         let sources: Vec<&[u8]> = sources.iter().map(Vec::as_slice).collect();
-        let all = beam_search(&mut toy, &sources, BeamOptions::default()).unwrap();
+        let all = beam_search(&mut toy, &sources, BEAM_WIDTH).unwrap();
         for (i, result) in all.iter().enumerate() {
             assert!(result.headline.is_sorted_by(|a, b| a.logprob >= b.logprob));
             let mean = |h: &Hypothesis| h.logprob / (h.tokens.len() + 1) as f32;
             assert!(result.lp1.is_sorted_by(|a, b| mean(a) >= mean(b)));
-            let alone = beam_search(&mut toy, &sources[i..=i], BeamOptions::default()).unwrap();
+            let alone = beam_search(&mut toy, &sources[i..=i], BEAM_WIDTH).unwrap();
             assert_eq!(&alone[0], result);
         }
     }
@@ -232,14 +218,14 @@ mod tests {
     fn lengths_at_the_limit() {
         let mut toy = Toy::new(3, 6);
         let sources: [&[u8]; 4] = [&[4; 6], &[4; 5], &[], &[4; 60]];
-        let found = beam_search(&mut toy, &sources, BeamOptions::default()).unwrap();
+        let found = beam_search(&mut toy, &sources, BEAM_WIDTH).unwrap();
         let answered = |r: &BeamResult| !r.headline.is_empty() && r.headline.iter().all(|h| h.tokens.len() < 6);
         assert_eq!(found.iter().map(answered).collect::<Vec<_>>(), [false, true, true, false]);
         assert_eq!(found[0], BeamResult::default());
         let greedy = super::super::greedy(&mut toy, &sources).unwrap();
         assert!(!greedy[0].finished && greedy[0].tokens.is_empty() && !greedy[1].tokens.is_empty());
-        assert_eq!(beam_search(&mut toy, &[], BeamOptions::default()).unwrap(), []);
-        let one = |beam| beam_search(&mut Toy::new(3, 6), &sources, BeamOptions { beam }).unwrap();
+        assert_eq!(beam_search(&mut toy, &[], BEAM_WIDTH).unwrap(), []);
+        let one = |beam| beam_search(&mut Toy::new(3, 6), &sources, beam).unwrap();
         assert_eq!(one(0), one(1));
     }
 }

@@ -51,11 +51,7 @@ impl<'a> EngineStepper<'a> {
 impl Stepper for EngineStepper<'_> {
     fn capacity(&self) -> Capacity {
         let limits = self.executor.limits();
-        Capacity { hypotheses: limits.sequences, tokens: limits.src_tokens }
-    }
-
-    fn max_tokens(&self) -> usize {
-        self.positions
+        Capacity { hypotheses: limits.sequences, tokens: limits.src_tokens, longest: self.positions }
     }
 
     fn begin(&mut self, sources: &[&[u8]]) -> Result<(), EngineError> {

@@ -17,7 +17,7 @@ pub fn greedy(stepper: &mut dyn Stepper, sources: &[&[u8]]) -> Result<Vec<Hypoth
         let mut open: Vec<Branch> =
             (0..group.len() as u32).map(|source| Branch { source, parent: source, token: BOS }).collect();
         let mut top = TopTokens::default();
-        for position in 0..stepper.max_tokens() {
+        for position in 0..stepper.capacity().longest {
             stepper.step(position, &open, 1, &mut top)?;
             let mut next = Vec::with_capacity(open.len());
             for (i, hypothesis) in open.iter().enumerate() {

@@ -11,7 +11,7 @@ mod greedy;
 mod recursive;
 
 pub use answers::{Recursion, beam_answers, greedy_answers, recursive_answers};
-pub use beam::{BeamOptions, BeamResult, beam_search};
+pub use beam::{BEAM_WIDTH, BeamResult, beam_search};
 pub use engine::EngineStepper;
 pub use greedy::{AnswerCache, greedy};
 pub use recursive::{RecursiveProof, Start, recursive_proofs};
@@ -53,17 +53,16 @@ impl TopTokens {
 pub struct Capacity {
     /// Open hypotheses of one step.
     pub hypotheses: usize,
-    /// Source tokens of one group.
+    /// Source tokens (`</s>` included) that one call of [`Stepper::begin`] may take.
     pub tokens: usize,
+    /// The longest source and the longest output, `</s>` included. A longer source gets no answer, which is wrong.
+    pub longest: usize,
 }
 
 /// A model that can be asked for next tokens.
 pub trait Stepper {
-    /// How many hypotheses one step may extend, and how many source tokens (`</s>` included) one call of `begin` may take.
+    /// What it can hold at once.
     fn capacity(&self) -> Capacity;
-
-    /// The longest source and the longest output, `</s>` included. A longer source gets no answer, which is wrong.
-    fn max_tokens(&self) -> usize;
 
     /// Encodes sources (without `</s>`), and forgets all earlier ones.
     fn begin(&mut self, sources: &[&[u8]]) -> Result<(), EngineError>;
@@ -123,11 +122,7 @@ pub(crate) mod toy {
 
     impl Stepper for Toy {
         fn capacity(&self) -> Capacity {
-            Capacity { hypotheses: 16, tokens: 40 }
-        }
-
-        fn max_tokens(&self) -> usize {
-            self.max_tokens
+            Capacity { hypotheses: 16, tokens: 40, longest: self.max_tokens }
         }
 
         fn begin(&mut self, sources: &[&[u8]]) -> Result<(), EngineError> {

@@ -106,11 +106,7 @@ mod tests {
 
     impl Stepper for Parrot {
         fn capacity(&self) -> Capacity {
-            Capacity { hypotheses: 3, tokens: 1000 }
-        }
-
-        fn max_tokens(&self) -> usize {
-            100
+            Capacity { hypotheses: 3, tokens: 1000, longest: 100 }
         }
 
         fn begin(&mut self, sources: &[&[u8]]) -> Result<(), EngineError> {

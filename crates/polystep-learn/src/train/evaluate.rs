@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use polystep_core::token;
-use polystep_engine::{Batch, Executor, Limits, Scalars};
+use polystep_engine::{Batch, Executor, Scalars};
 
 use super::EVALUATION;
 use crate::LearnError;
@@ -48,7 +48,12 @@ fn right_steps(
     let mut short = (0..steps.len()).filter(|&i| steps[i].src.len().max(steps[i].tgt.len()) < max_positions).peekable();
     let mut batch = Batch::default();
     loop {
-        let members = pack(steps, &limits, &mut short, &mut batch);
+        batch.clear();
+        let mut members = Vec::new();
+        while let Some(i) = short.next_if(|&i| fits(&batch, &limits, &steps[i].src, &steps[i].tgt)) {
+            push_example(&mut batch, &steps[i].src, &steps[i].tgt);
+            members.push(i);
+        }
         if members.is_empty() {
             return Ok((right, if tokens > 0.0 { loss / tokens } else { 0.0 }));
         }
@@ -60,20 +65,4 @@ fn right_steps(
         tokens += n;
         loss += n * executor.results()?.last().map_or(0.0, |r| f64::from(r.loss));
     }
-}
-
-/// Makes a batch of the next steps, as many as fit; says which they are.
-fn pack(
-    steps: &[EvalStep],
-    limits: &Limits,
-    next: &mut std::iter::Peekable<impl Iterator<Item = usize>>,
-    batch: &mut Batch,
-) -> Vec<usize> {
-    batch.clear();
-    let mut members = Vec::new();
-    while let Some(i) = next.next_if(|&i| fits(batch, limits, &steps[i].src, &steps[i].tgt)) {
-        push_example(batch, &steps[i].src, &steps[i].tgt);
-        members.push(i);
-    }
-    members
 }

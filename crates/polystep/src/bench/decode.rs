@@ -11,7 +11,7 @@ use clap::Args as ClapArgs;
 use polystep_core::token::{DIGIT, EOS};
 use polystep_engine::EngineError;
 use polystep_learn::config::RunConfig;
-use polystep_learn::decode::{BeamOptions, Branch, Capacity, EngineStepper, Stepper, TopTokens, beam_search, greedy};
+use polystep_learn::decode::{Branch, Capacity, EngineStepper, Stepper, TopTokens, beam_search, greedy};
 use polystep_learn::model::{ModelConfig, ParamLayout, initial_params};
 use serde::Serialize;
 
@@ -109,10 +109,6 @@ impl Stepper for Forced<'_> {
         self.inner.capacity()
     }
 
-    fn max_tokens(&self) -> usize {
-        self.inner.max_tokens()
-    }
-
     fn begin(&mut self, sources: &[&[u8]]) -> std::result::Result<(), EngineError> {
         self.inner.begin(sources)
     }
@@ -203,7 +199,7 @@ impl Args {
             let right = if beam == 1 {
                 greedy(stepper, &sources)?.iter().all(|h| h.finished && h.tokens.len() + 1 == length)
             } else {
-                let found = beam_search(stepper, &sources, BeamOptions { beam })?;
+                let found = beam_search(stepper, &sources, beam)?;
                 found.iter().all(|b| b.headline.len() == beam && b.headline[0].tokens.len() + 1 == length)
             };
             assert!(right, "the forced length was not kept");

@@ -8,7 +8,7 @@ use std::time::Instant;
 use anyhow::Context;
 use polystep_core::{Purpose, Task};
 use polystep_learn::decode::{
-    AnswerCache, BeamOptions, EngineStepper, Recursion, Stepper, beam_answers, greedy_answers, recursive_answers,
+    AnswerCache, EngineStepper, Recursion, Stepper, beam_answers, greedy_answers, recursive_answers,
 };
 use polystep_learn::feed::Questions;
 use polystep_record::{Decoding, RecursiveRecord, SetFolder, write_json_lines};
@@ -50,17 +50,17 @@ pub fn set(stepper: &mut EngineStepper, task: &Task, own: bool, folder: &SetFold
         Ok(write_json_lines(&folder.answers(Decoding::Recursive), records)?)
     })?;
     let Some(width) = options.beam else { return Ok(()) };
-    let search = BeamOptions { beam: usize::from(width) };
+    let width = usize::from(width);
     let beam = questions(Purpose::Beam, proofs.saturating_mul(5))?;
     timed(stepper, task, "beam", beam.len(), |stepper| {
-        let (headline, lp1) = beam_answers(&beam, stepper, search)?;
+        let (headline, lp1) = beam_answers(&beam, stepper, width)?;
         write_json_lines(&folder.answers(Decoding::Beam), headline)?;
         Ok(write_json_lines(&folder.answers(Decoding::BeamLp1), lp1)?)
     })?;
     if own {
         let valid = questions(Purpose::Valid, VALID_STEPS.min(proofs.saturating_mul(5)))?;
         timed(stepper, task, "threshold", valid.len(), |stepper| {
-            Ok(write_json_lines(&folder.answers(Decoding::Valid), beam_answers(&valid, stepper, search)?.0)?)
+            Ok(write_json_lines(&folder.answers(Decoding::Valid), beam_answers(&valid, stepper, width)?.0)?)
         })?;
     }
     Ok(())

@@ -43,7 +43,7 @@ If you evaluate fewer proofs than last time, the result is printed but not saved
 if you leave the beam search out or make it narrower.";
 
 /// Width of the paper's beam search.
-const BEAM_WIDTH: u8 = 5;
+const BEAM_WIDTH: u8 = polystep_learn::decode::BEAM_WIDTH as u8;
 
 /// Flags of `polystep eval`.
 #[derive(ClapArgs, Debug)]
@@ -257,12 +257,7 @@ fn keep(run: &Path, answers: &SetFolder, keys: &Keys, evaluation: &Evaluation, o
             }
         }
     }
-    write_metrics(run, &known)
-}
-
-fn write_metrics(run: &Path, metrics: &Metrics) -> Result<()> {
-    let text = serde_json::to_string_pretty(metrics)?;
-    Ok(write_whole(&RunFolder::new(run).metrics(), text + "\n")?)
+    Ok(write_whole(&RunFolder::new(run).metrics(), serde_json::to_string_pretty(&known)? + "\n")?)
 }
 
 /// Greedy answers to proofs that are in no set, scored; the records are written to `folder`.

@@ -12,18 +12,18 @@ use anyhow::Context;
 use arrow_array::builder::{ListBuilder, StringBuilder, StructBuilder, UInt32Builder, UInt64Builder};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Fields, Schema};
-use polystep_record::ProofRecord;
+use polystep_record::{ProofRecord, WholeFolder};
 
 use crate::failure::Result;
 use crate::generate::StepExample;
-use crate::output::OutputFolder;
+use crate::output::new_folder;
 
 /// Rows per row group: what a reader must hold at once.
 const ROW_GROUP: usize = 20_000;
 
 /// A folder of shards being written.
 pub struct Shards {
-    folder: OutputFolder,
+    folder: WholeFolder,
     split: String,
     rows: u64,
     rows_per_shard: u64,
@@ -36,7 +36,7 @@ pub struct Shards {
 impl Shards {
     /// `rows` rows in shards of `rows_per_shard`, in a folder that will be called `path`.
     pub fn create(path: &Path, split: &str, rows: u64, rows_per_shard: u64) -> Result<Self> {
-        let folder = OutputFolder::create(path)?;
+        let folder = new_folder(path)?;
         Ok(Shards { folder, split: split.into(), rows, rows_per_shard, written: 0, open: None, bytes: 0, memory: 0 })
     }
 
@@ -47,7 +47,7 @@ impl Shards {
             let room = self.rows_per_shard - self.written % self.rows_per_shard;
             let n = usize::try_from(room).map_or(batch.num_rows(), |room| room.min(batch.num_rows()));
             let rest = batch.slice(n, batch.num_rows() - n);
-            let cannot = format!("cannot write {}", self.folder.name());
+            let cannot = format!("cannot write {}", self.folder.path().display());
             self.shard(&batch)?.write(&batch.slice(0, n)).context(cannot)?;
             self.written += n as u64;
             if self.written.is_multiple_of(self.rows_per_shard) {
@@ -63,7 +63,7 @@ impl Shards {
         self.close()?;
         let card = card(Written { rows: self.written, bytes: self.bytes, memory: self.memory });
         std::io::Write::write_all(&mut self.folder.file("README.md")?, card.as_bytes())?;
-        self.folder.finish()
+        Ok(self.folder.finish()?)
     }
 
     fn shard(&mut self, batch: &RecordBatch) -> Result<&mut ArrowWriter<File>> {
@@ -75,7 +75,7 @@ impl Shards {
                 .set_max_row_group_row_count(Some(ROW_GROUP))
                 .build();
             let writer = ArrowWriter::try_new(file, batch.schema(), Some(properties))
-                .with_context(|| format!("cannot write {}", self.folder.name()))?;
+                .with_context(|| format!("cannot write {}", self.folder.path().display()))?;
             self.open = Some(writer);
         }
         self.open.as_mut().context("no shard is open").map_err(Into::into)
@@ -83,7 +83,7 @@ impl Shards {
 
     fn close(&mut self) -> Result<()> {
         if let Some(mut writer) = self.open.take() {
-            writer.finish().with_context(|| format!("cannot write {}", self.folder.name()))?;
+            writer.finish().with_context(|| format!("cannot write {}", self.folder.path().display()))?;
             self.bytes += writer.bytes_written() as u64;
             writer.inner().sync_all()?;
         }

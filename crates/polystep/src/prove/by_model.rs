@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use polystep_core::{Setting, State, Task, Verdict, fit};
 use polystep_learn::decode::{
-    AnswerCache, BeamOptions, EngineStepper, Hypothesis, Start, beam_search, recursive_proofs,
+    AnswerCache, BEAM_WIDTH, EngineStepper, Hypothesis, Start, beam_search, recursive_proofs,
 };
 use polystep_record::Stop;
 use serde::Serialize;
@@ -98,7 +98,7 @@ pub fn prove(
     let mut inputs: Vec<&[u8]> = vec![&begin.input];
     inputs.extend(walked.states.iter().map(Vec::as_slice));
     let beams = match options.alternatives {
-        true => beam_search(&mut stepper, &inputs[..walked.states.len()], BeamOptions::default())?,
+        true => beam_search(&mut stepper, &inputs[..walked.states.len()], BEAM_WIDTH)?,
         false => Vec::new(),
     };
     let text = |tokens: &[u8]| writing.text(tokens);

@@ -38,7 +38,8 @@ pub fn done(results: &ResultsFolder, table: &PaperTable, rows: &[&PaperRow]) -> 
     Ok(rows.iter().filter(|row| ledger.as_ref().is_some_and(|l| line(l, row).is_some())).count())
 }
 
-/// Estimates the rows of the selection that are missing, if it has a table of sizes.
+/// Estimates the rows of the selection that the ledgers of sizes lack, and writes the ledger after each row. Begins no row after
+/// the deadline.
 pub fn make_missing(
     selection: &Selection,
     plans: &TablePlans,
@@ -47,54 +48,41 @@ pub fn make_missing(
     deadline: Option<Instant>,
 ) -> Result<()> {
     for (table, rows) in selection.tables.iter().filter(|(table, _)| table.kind() == Kind::Sizes) {
+        threads.start()?;
         let draws = plans.named(table.name)?.1.draws()?;
-        make(results, table, rows, draws, threads, deadline)?;
-    }
-    Ok(())
-}
-
-/// Estimates the rows that the ledger lacks, and writes the ledger after each row. Begins no row after the deadline.
-fn make(
-    results: &ResultsFolder,
-    table: &PaperTable,
-    rows: &[&PaperRow],
-    draws: u64,
-    threads: &ThreadArgs,
-    deadline: Option<Instant>,
-) -> Result<()> {
-    threads.start()?;
-    let mut ledger = results.ledger(table, Recipe::Fast)?.unwrap_or_else(|| Ledger::empty(table));
-    for row in rows {
-        interrupt::check()?;
-        if line(&ledger, row).is_some() || deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-            continue;
+        let mut ledger = results.ledger(table, Recipe::Fast)?.unwrap_or_else(|| Ledger::empty(table));
+        for row in rows {
+            interrupt::check()?;
+            if line(&ledger, row).is_some() || deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                continue;
+            }
+            let [config, vars] = ["config", "vars"].map(|key| row.text(key).unwrap_or_default());
+            let space = Space::named(config)?;
+            let vars: usize = vars.parse().unwrap_or(1);
+            let began = Instant::now();
+            let size = estimate(&space, vars, SEED, draws, &|_| {})?;
+            let number = |v: Option<f64>| v.map_or(String::new(), |v| format!("{v:.0}"));
+            let fields = ledger.header.iter().map(|name| match name.as_str() {
+                "equation_size_estimate" => number(size.equations.estimate()),
+                "endpoint_size_estimate" => number(size.endpoints.estimate()),
+                "draws" => draws.to_string(),
+                "seed" => SEED.to_string(),
+                "seconds" => format!("{:.0}", began.elapsed().as_secs_f64()),
+                "device" => format!("CPU, {} threads", threads.count()),
+                "commit" => polystep_learn::COMMIT.to_owned(),
+                key => row.text(key).unwrap_or_default().to_owned(),
+            });
+            let fields = fields.collect();
+            ledger.lines.push(fields);
+            let place = |l: &Vec<String>| {
+                let keys = table.keys().count();
+                table.rows.iter().position(|row| row.keys().map(|(_, v)| v).eq(l[..keys].iter().map(String::as_str)))
+            };
+            ledger.lines.sort_by_key(place);
+            results.write(table, Recipe::Fast, &ledger)?;
+            let variables = counted(vars, "variable");
+            note(format_args!("{}: {config}, {variables}, in {:.0} s", table.name, began.elapsed().as_secs_f64()));
         }
-        let [config, vars] = ["config", "vars"].map(|key| row.text(key).unwrap_or_default());
-        let space = Space::named(config)?;
-        let vars: usize = vars.parse().unwrap_or(1);
-        let began = Instant::now();
-        let size = estimate(&space, vars, SEED, draws, &|_| {})?;
-        let number = |v: Option<f64>| v.map_or(String::new(), |v| format!("{v:.0}"));
-        let fields = ledger.header.iter().map(|name| match name.as_str() {
-            "equation_size_estimate" => number(size.equations.estimate()),
-            "endpoint_size_estimate" => number(size.endpoints.estimate()),
-            "draws" => draws.to_string(),
-            "seed" => SEED.to_string(),
-            "seconds" => format!("{:.0}", began.elapsed().as_secs_f64()),
-            "device" => format!("CPU, {} threads", threads.count()),
-            "commit" => polystep_learn::COMMIT.to_owned(),
-            key => row.text(key).unwrap_or_default().to_owned(),
-        });
-        let fields = fields.collect();
-        ledger.lines.push(fields);
-        let place = |l: &Vec<String>| {
-            let keys = table.keys().count();
-            table.rows.iter().position(|row| row.keys().map(|(_, v)| v).eq(l[..keys].iter().map(String::as_str)))
-        };
-        ledger.lines.sort_by_key(place);
-        results.write(table, Recipe::Fast, &ledger)?;
-        let variables = counted(vars, "variable");
-        note(format_args!("{}: {config}, {variables}, in {:.0} s", table.name, began.elapsed().as_secs_f64()));
     }
     Ok(())
 }

@@ -13,7 +13,8 @@ use polystep_record::PaperSetting;
 use polystep_study::tables::{Experiment, PaperTable, Recipe};
 use serde::Deserialize;
 
-use crate::failure::{Result, bad_input, bad_text};
+use crate::failure::{Result, bad_input, bad_toml};
+use crate::run_config::read;
 
 macro_rules! plans {
     ($($name:literal),+ $(,)?) => {
@@ -120,11 +121,8 @@ impl TablePlan {
     }
 
     fn parse(name: &str, text: &str) -> Result<TablePlan> {
-        let plan: TablePlan = toml::from_str(text).map_err(|e| {
-            let span = e.span().unwrap_or(0..0);
-            let line = text[..span.start.min(text.len())].matches('\n').count() + 1;
-            bad_text(name, text, span, format!("{name}, line {line}: {}", e.message()), "here")
-        })?;
+        let wrong = |e: toml::de::Error| bad_toml(name, text, Some(e.span().unwrap_or(0..0)), e.message());
+        let plan: TablePlan = toml::from_str(text).map_err(wrong)?;
         let seconds = |cost: &RunCost| {
             let calculator = cost.seconds_per_calculator_run.unwrap_or_default();
             let others = [cost.seconds_per_run, cost.seconds_per_endpoint_run, cost.seconds_per_paper_run];
@@ -153,8 +151,7 @@ impl TablePlans {
         }
         if let Some(path) = file {
             let name = path.display().to_string();
-            let text = std::fs::read_to_string(path).map_err(|e| bad_input(format!("cannot read {name}: {e}")))?;
-            let plan = TablePlan::parse(&name, &text)?;
+            let plan = TablePlan::parse(&name, &read(path)?)?;
             match all.iter_mut().find(|p| p.table.name == plan.table.name) {
                 Some(old) => *old = plan,
                 None => return Err(bad_input(format!("{name}: the paper has no table `{}`", plan.table.name))),
