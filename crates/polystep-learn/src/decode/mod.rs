@@ -5,12 +5,14 @@
 //! looked up, never moved.
 
 mod answers;
+mod assisted;
 mod beam;
 mod engine;
 mod greedy;
 mod recursive;
 
 pub use answers::{Recursion, beam_answers, greedy_answers, recursive_answers};
+pub use assisted::{AssistedStep, Author, assisted_steps};
 pub use beam::{BEAM_WIDTH, BeamResult, beam_search};
 pub use engine::EngineStepper;
 pub use greedy::{AnswerCache, greedy};

@@ -1,6 +1,6 @@
 //! Recursive proofs: the model's own output is its next input, until it stops.
 //!
-//! A proof ends at the first bare polynomial (annotated: at END), at an output that cannot be read, at a state seen before, or
+//! A proof ends at the first bare polynomial (annotated: at END; one-shot: at the first output), at an output that cannot be read, at a state seen before, or
 //! after 2n + 4 steps, where n is the length of the right proof. In the calculator setting the brackets are evaluated after each
 //! step. All proofs advance together: each round makes one greedy call, for the inputs that were not answered before.
 
@@ -84,6 +84,8 @@ fn read(output: Vec<u8>, finished: bool, task: &Task) -> Reading {
     let Some(tokens) = writing.evaluated(&output) else { return Reading::Malformed(output) };
     let ends = match writing.state(&tokens) {
         None => return Reading::Malformed(output),
+        // A one-shot model writes once, whatever it wrote.
+        Some(_) if writing.setting == Setting::Endpoint => true,
         Some(_) if writing.setting == Setting::Annotated => tokens.first() == Some(&token::END),
         Some(state) => state.is_endpoint(),
     };
@@ -150,6 +152,13 @@ mod tests {
         assert_eq!(walk(Setting::Plain, &table, "(x1)*(2)+(3)", 2).1, Stop::Loop);
         let table = [("(x1)*(2)+(3)", "(2*x1)+(3")];
         assert_eq!(walk(Setting::Plain, &table, "(x1)*(2)+(3)", 2).1, Stop::Malformed);
+    }
+
+    #[test]
+    fn a_one_shot_model_writes_once() {
+        let table = [("(x1)*(2)+(3)", "(2*x1)+(3)"), ("(2*x1)+(3)", "2*x1+3")];
+        let (states, stop) = walk(Setting::Endpoint, &table, "(x1)*(2)+(3)", 1);
+        assert_eq!((states, stop), (vec!["(2*x1)+(3)".into()], Stop::End));
     }
 
     #[test]
