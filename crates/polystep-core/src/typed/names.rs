@@ -103,4 +103,22 @@ impl Names {
         }
         renamed + rest
     }
+
+    /// LaTeX of a proof, with the user's names in place of x_{1} to x_{8}.
+    pub fn rename_latex(&self, text: &str) -> String {
+        let mut renamed = text.to_owned();
+        // A placeholder stands between, so that a name such as `x2` is not taken for a variable of the language.
+        for variable in 0..MAX_VARS {
+            if self.get(variable).is_some() {
+                renamed = renamed.replace(&format!("x_{{{}}}", variable + 1), &format!("\u{0}{variable}"));
+            }
+        }
+        for variable in 0..MAX_VARS {
+            if let Some(Name { letter, index }) = self.get(variable) {
+                let index = index.map_or(String::new(), |index| format!("_{{{index}}}"));
+                renamed = renamed.replace(&format!("\u{0}{variable}"), &format!("{letter}{index}"));
+            }
+        }
+        renamed
+    }
 }

@@ -288,3 +288,9 @@ proptest! {
         keeps_the_value(sum.trim_end_matches('+'))?;
     }
 }
+
+#[test]
+fn latex_has_the_names_of_the_user() {
+    let typed = read("x7^2*y_1 + a").unwrap();
+    assert_eq!(typed.names().rename_latex("x_{1} + x_{2}^{2} x_{3} + x_{4}"), "a + x_{7}^{2} y_{1} + x_{4}");
+}
