@@ -1,91 +1,153 @@
 //! Could this state have been sampled? What a model was trained on, asked about an expression that a person typed.
+//!
+//! A start is measured in ten ways: how many variables and products it has, its largest coefficient, and so on. A space has
+//! learned a range of each measure. A start fits a space if all ten measures lie in their ranges.
 
+use crate::ArithmeticError;
 use crate::expr::State;
-use crate::poly::Poly;
-use crate::space::{Count, Space};
-use crate::{ArithmeticError, TermOrder};
+use crate::task::Task;
 
-/// Why a start does not belong to a space.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Misfit {
-    /// How many of its questions the start has passed: of several spaces, the nearest is the one with most.
-    pub passed: usize,
-    /// The first that it fails, as the end of a sentence: "it has 4 products; there it is 2 to 3".
-    pub why: String,
-}
+/// How many measures there are.
+const MEASURES: usize = 10;
 
-/// Asks whether a start could have been sampled from a space with so many variables; none if it could.
-pub fn misfit(state: &State, space: &Space, vars: usize, order: TermOrder) -> Result<Option<Misfit>, ArithmeticError> {
-    let mut asked = vec![over("the number of variables", state.vars() as u64, vars as u64)];
-    if state.is_endpoint() {
-        asked.push(Some("it is a bare polynomial, not a sum of products".into()));
-    }
+/// The smallest and the largest value of each measure.
+type Ranges = [(u64, u64); MEASURES];
+
+/// The measures of a start, each at its largest.
+fn measures(state: &State, order: crate::TermOrder) -> Result<[u64; MEASURES], ArithmeticError> {
+    let value = state.value(order)?;
     let products = state.products();
-    asked.push(outside("product", "", products.len(), space.products));
+    let (mut found, count) = ([0; MEASURES], |n: usize| n as u64);
+    found[0] = count(state.vars());
+    found[1] = count(products.len());
+    let mut note = |measure: usize, n: u64| found[measure] = found[measure].max(n);
     for product in products {
-        // A product may end early, so one factor is always possible.
-        asked.push(outside("factor", " in a product", product.0.len(), Count { min: 1, ..space.factors }));
+        note(2, count(product.0.len()));
         for factor in &product.0 {
-            let coeff = factor.0.iter().map(|t| t.coeff).max().unwrap_or(0);
-            let degree = factor.0.iter().map(|t| t.monomial.degree()).max().unwrap_or(0);
-            asked.extend([
-                over("terms in a factor", factor.0.len() as u64, u64::from(space.terms.factor)),
-                over("a coefficient in a factor", coeff, space.coeff.factor),
-                over("the degree of a factor", u64::from(degree), u64::from(space.degree.factor)),
-            ]);
+            note(3, count(factor.0.len()));
+            for term in &factor.0 {
+                note(4, term.coeff);
+                note(5, u64::from(term.monomial.degree()));
+            }
         }
         let value = product.value(order)?;
-        asked.extend([
-            over("terms in a simplified product", value.terms().len() as u64, u64::from(space.terms.product)),
-            over("a coefficient in a simplified product", value.max_coeff(), space.coeff.product),
-        ]);
+        note(6, count(value.terms().len()));
+        note(7, value.max_coeff());
     }
-    let value: Poly = state.value(order)?;
-    let degree = value.degree();
-    asked.extend([
-        over("a coefficient of the endpoint", value.max_coeff(), space.coeff.polynomial),
-        over("the degree of the endpoint", u64::from(degree), u64::from(space.degree.polynomial)),
-    ]);
-    let failed = asked.into_iter().enumerate().find_map(|(passed, why)| Some(Misfit { passed, why: why? }));
-    Ok(failed)
+    note(8, value.max_coeff());
+    note(9, u64::from(value.degree()));
+    Ok(found)
 }
 
-/// A number of things, named by a noun and what follows it.
-fn outside(noun: &str, after: &str, n: usize, count: Count) -> Option<String> {
-    let (min, max) = (count.min as usize, count.max as usize);
+/// What a task has learned of each measure.
+fn learned(task: &Task) -> Ranges {
+    let Task { space, vars, .. } = task;
+    let most = |cap: u32| (0, u64::from(cap));
+    [
+        (0, *vars as u64),
+        (u64::from(space.products.min), u64::from(space.products.max)),
+        // A product may end early, so one factor is always possible.
+        (0, u64::from(space.factors.max)),
+        most(space.terms.factor),
+        (0, space.coeff.factor),
+        most(space.degree.factor),
+        most(space.terms.product),
+        (0, space.coeff.product),
+        (0, space.coeff.polynomial),
+        most(space.degree.polynomial),
+    ]
+}
+
+/// A measure and its value, by name: "4 factors in a product".
+fn named(measure: usize, n: u64) -> String {
     let s = if n == 1 { "" } else { "s" };
-    (n < min || n > max).then(|| format!("it has {n} {noun}{s}{after}; there it is {min} to {max}"))
+    match measure {
+        0 => format!("{n} variable{s}"),
+        1 => format!("{n} product{s}"),
+        2 => format!("{n} factor{s} in a product"),
+        3 => format!("{n} term{s} in a factor"),
+        4 => format!("coefficient {n} in a factor"),
+        5 => format!("degree {n} of a factor"),
+        6 => format!("{n} term{s} in a simplified product"),
+        7 => format!("coefficient {n} in a simplified product"),
+        8 => format!("coefficient {n} in the endpoint"),
+        _ => format!("degree {n} of the endpoint"),
+    }
 }
 
-fn over(what: &str, n: u64, cap: u64) -> Option<String> {
-    (n > cap).then(|| format!("{what} is {n}; there it is at most {cap}"))
+/// The measures that lie outside of their ranges.
+fn misfits(found: &[u64; MEASURES], ranges: &Ranges) -> Vec<usize> {
+    (0..MEASURES).filter(|&m| found[m] < ranges[m].0 || found[m] > ranges[m].1).collect()
+}
+
+/// Whether a start could have been sampled in a task.
+pub fn fits(state: &State, task: &Task) -> Result<bool, ArithmeticError> {
+    Ok(misfits(&measures(state, task.writing.style.order)?, &learned(task)).is_empty())
+}
+
+/// What in a start lies outside of everything that these tasks learned, by name; none if it fits one of them.
+///
+/// A measure that no task covers is compared with all of them: "1 product (it learned 2 to 3)". If each measure is covered
+/// by some task but no task covers all, the nearest task is named.
+pub fn outside(state: &State, tasks: &[Task]) -> Result<Option<String>, ArithmeticError> {
+    let Some(first) = tasks.first() else { return Ok(None) };
+    let found = measures(state, first.writing.style.order)?;
+    let each: Vec<(&Task, Ranges)> = tasks.iter().map(|task| (task, learned(task))).collect();
+    // Of two with as many misfits, the one whose number of variables is nearer.
+    let far = |(task, ranges): &&(&Task, Ranges)| (misfits(&found, ranges).len(), task.vars.abs_diff(state.vars()));
+    let Some((nearest, ranges)) = each.iter().min_by_key(far) else { return Ok(None) };
+    if misfits(&found, ranges).is_empty() {
+        return Ok(None);
+    }
+    let mut all = *ranges;
+    for (_, ranges) in &each {
+        for (measure, &(from, to)) in ranges.iter().enumerate() {
+            all[measure] = (all[measure].0.min(from), all[measure].1.max(to));
+        }
+    }
+    let told = |ranges: &Ranges, place: &str| {
+        let one = |measure: usize| {
+            let (from, to) = ranges[measure];
+            let range = match from {
+                0 => format!("at most {to}"),
+                _ if from == to => to.to_string(),
+                _ => format!("{from} to {to}"),
+            };
+            format!("{} (it learned {range}{place})", named(measure, found[measure]))
+        };
+        misfits(&found, ranges).into_iter().map(one).collect::<Vec<_>>().join(", ")
+    };
+    let whole = told(&all, "");
+    if !whole.is_empty() {
+        return Ok(Some(whole));
+    }
+    let (key, vars, s) = (&nearest.space.key, nearest.vars, if nearest.vars == 1 { "" } else { "s" });
+    Ok(Some(told(ranges, &format!(" in {key} with {vars} variable{s}"))))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Notation, Purpose, Sampler, Style, Task, notation};
+    use crate::{Notation, Purpose, Sampler, Space, Style, notation};
 
-    fn why(text: &str) -> Option<String> {
-        let style = Style::default();
-        let state = notation::parse(text, Notation::Infix, style).unwrap();
-        misfit(&state, &Space::named("small_coeff").unwrap(), 1, style.order).unwrap().map(|m| m.why)
+    fn start(text: &str) -> State {
+        notation::parse(text, Notation::Infix, Style::default()).unwrap()
+    }
+
+    fn task(key: &str, vars: usize) -> Task {
+        Task::new(Space::named(key).unwrap(), vars)
     }
 
     #[test]
     fn what_was_sampled_fits() {
         for key in crate::space::KEYS {
             for vars in [1, 2] {
-                let space = Space::named(key).unwrap();
-                let task = Task::new(space.clone(), vars);
+                let task = task(key, vars);
                 let mut sampler = Sampler::new(&task, 5, Purpose::Train).unwrap();
                 for index in 0..300 {
                     let start = sampler.proof(index).start().clone();
-                    assert_eq!(
-                        misfit(&start, &space, vars, task.writing.style.order).unwrap(),
-                        None,
-                        "{key} {vars} {index}"
-                    );
+                    assert!(fits(&start, &task).unwrap(), "{key} {vars} {index}");
+                    assert_eq!(outside(&start, std::slice::from_ref(&task)).unwrap(), None);
                 }
             }
         }
@@ -94,16 +156,30 @@ mod tests {
     #[test]
     fn each_cap_is_named() {
         for (text, part) in [
-            ("(x1^1)*(x2^1)+(3)*(2)", "the number of variables is 2"),
-            ("(x1^1)*(2)", "1 product;"),
-            ("(x1^1)*(2)*(2)*(2)+(3)*(2)", "4 factors"),
-            ("(6*x1^1)*(2)+(3)*(2)", "a coefficient in a factor is 6"),
-            ("(x1^4)*(2)+(3)*(2)", "the degree of a factor is 4"),
-            ("(5*x1^1)*(5)+(3)*(2)", "a coefficient in a simplified product is 25"),
-            ("(x1^3)*(x1^3)*(x1^3)+(3)*(2)", "the degree of the endpoint is 9"),
+            ("(x1^1)*(x2^1)+(3)*(2)", "2 variables (it learned at most 1)"),
+            ("(x1^1)*(2)", "1 product (it learned 2 to 3)"),
+            ("(x1^1)*(2)*(2)*(2)+(3)*(2)", "4 factors in a product (it learned at most 3)"),
+            ("(1+1+1+1)*(2)+(3)*(2)", "4 terms in a factor (it learned at most 3)"),
+            ("(6*x1^1)*(2)+(3)*(2)", "coefficient 6 in a factor (it learned at most 5)"),
+            ("(x1^4)*(2)+(3)*(2)", "degree 4 of a factor (it learned at most 3)"),
+            ("(5*x1^1)*(5)+(3)*(2)", "coefficient 25 in a simplified product (it learned at most 20)"),
+            ("(x1^3)*(x1^3)*(x1^3)+(3)*(2)", "degree 9 of the endpoint (it learned at most 6)"),
         ] {
-            let found = why(text).unwrap_or_default();
-            assert!(found.contains(part), "{text}: {found}");
+            let found = outside(&start(text), &[task("small_coeff", 1)]).unwrap();
+            assert_eq!(found.as_deref(), Some(part), "{text}");
         }
+        let several = outside(&start("(6*x2)*(x1^4)"), &[task("small_coeff", 1)]).unwrap().unwrap();
+        assert_eq!(several.matches("it learned").count(), 4, "{several}");
+    }
+
+    #[test]
+    fn several_tasks_are_one_training() {
+        let tasks = [task("small_coeff", 1), task("large_coeff", 1), task("small_coeff", 2)];
+        let told = |text: &str| outside(&start(text), &tasks).unwrap();
+        assert_eq!(told("(9*x1)*(2)+(3)*(2)"), None);
+        assert_eq!(told("(11*x3)*(2)+(3)*(2)").unwrap().matches("it learned at most").count(), 2);
+        // Two variables and a 9 were both learned, but not together.
+        let apart = "coefficient 9 in a factor (it learned at most 5 in small_coeff with 2 variables)";
+        assert_eq!(told("(9*x1)*(x2)+(3)*(2)").as_deref(), Some(apart));
     }
 }

@@ -41,8 +41,7 @@ impl BundledModel {
     fn at_home(&self, start: &State) -> Result<Option<f64>> {
         let mut best: Option<f64> = None;
         for task in &self.tasks {
-            let misfit = fit::misfit(start, &task.space, task.vars, task.writing.style.order).map_err(bad_input)?;
-            if misfit.is_none() {
+            if fit::fits(start, task).map_err(bad_input)? {
                 best = Some(best.unwrap_or(0.0).max(self.accuracy(task)));
             }
         }
@@ -94,21 +93,31 @@ fn open(folder: PathBuf) -> Result<BundledModel> {
 }
 
 /// The model for an expression among those that write as asked: the best one at home, else (with no home) the one that
-/// learned most.
+/// learned most. With it comes why it was chosen.
 pub fn fitting(
     models: Vec<BundledModel>,
     start: &State,
     writes: impl Fn(&Task) -> bool,
-) -> Result<Option<BundledModel>> {
-    let mut best: Option<(Option<f64>, usize, BundledModel)> = None;
+) -> Result<Option<(BundledModel, String)>> {
+    let mut candidates = Vec::new();
     for model in models.into_iter().filter(|m| m.tasks.first().is_some_and(&writes)) {
-        let (home, learned) = (model.at_home(start)?, model.tasks.len());
-        let better = best.as_ref().is_none_or(|b| (home, learned) > (b.0, b.1));
+        candidates.push((model.at_home(start)?, model));
+    }
+    let (all, at_home) = (candidates.len(), candidates.iter().filter(|c| c.0.is_some()).count());
+    let mut best: Option<(Option<f64>, BundledModel)> = None;
+    for (home, model) in candidates {
+        let better = best.as_ref().is_none_or(|b| (home, model.tasks.len()) > (b.0, b.1.tasks.len()));
         if better {
-            best = Some((home, learned, model));
+            best = Some((home, model));
         }
     }
-    Ok(best.map(|b| b.2))
+    let why = match (all, at_home) {
+        (1, 0) => "the only bundled model that writes such proofs, but it did not learn such expressions".to_owned(),
+        (_, 0) => "no bundled model learned such expressions, and this one learned the most spaces".to_owned(),
+        (_, 1) => "the only bundled model that learned such expressions".to_owned(),
+        (_, n) => format!("the best of the {n} bundled models that learned such expressions"),
+    };
+    Ok(best.map(|b| (b.1, why)))
 }
 
 #[cfg(test)]

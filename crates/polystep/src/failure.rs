@@ -29,6 +29,8 @@ pub enum Failure {
     BadInput(Report),
     /// Something failed at run time.
     Runtime(anyhow::Error),
+    /// What was asked has been printed in full, and the answer is no.
+    AnsweredNo,
     /// Ctrl-C or a termination signal; everything was put away.
     Interrupted,
     /// Whoever read our output has closed it.
@@ -85,6 +87,7 @@ impl Failure {
         let (text, code) = match self {
             Failure::BadInput(report) => (render(report.as_ref()), 2),
             Failure::Runtime(error) => (format!("error: {}\n", printable(&sentence(&error))), 1),
+            Failure::AnsweredNo => return ExitCode::FAILURE,
             Failure::Interrupted => ("interrupted; nothing half-written is left\n".to_owned(), 130),
             Failure::ClosedPipe => return ExitCode::SUCCESS,
         };

@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use anyhow::Context;
 use clap::Args as ClapArgs;
+use polystep_core::typed::Names;
 use polystep_core::{Purpose, Sampler, Space, StepKind, Task, Verdict};
 use polystep_learn::config::RunConfig;
 use polystep_learn::train::{RunSetup, SessionEnd, Trainer, TrainingFolder};
@@ -84,7 +85,7 @@ pub fn run(args: Args) -> Result<()> {
     say!("1. Sample a polynomial and prove it, step by step (polystep generate, polystep prove)\n")?;
     let shown = with_every_kind(&mut sampler);
     let mut text = Vec::new();
-    prove::for_people(&sampler.proof(shown), &task.writing, &mut text)?;
+    prove::for_people(&sampler.proof(shown), &task.writing, &Names::default(), &mut text)?;
     say!("{}", String::from_utf8_lossy(&text))?;
 
     say!("2. Check {PROOFS} proofs; then one with a wrong number in it (polystep check)\n")?;

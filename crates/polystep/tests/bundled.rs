@@ -47,26 +47,28 @@ fn the_model_whose_space_the_expression_belongs_to_is_asked() {
     // is measured to be better.
     let asked = |args: &[&str]| ok(folder, &[&["prove"][..], args].concat());
     let (both, _) = asked(&["(x+1)*(2)+(3)*(x)"]);
-    assert!(both.starts_with("a model trained on large_coeff"), "{both}");
+    let best = "the best of the 2 bundled models that learned such expressions\n";
+    assert!(both.starts_with(&format!("model b-both: {best}")), "{both}");
     let measured = folder.join("models/a-small/metrics.json");
     let mut metrics: serde_json::Value = serde_json::from_slice(&std::fs::read(&measured).unwrap()).unwrap();
     let half = serde_json::to_value(polystep_record::Proportion::new(1, 2)).unwrap();
     metrics["evaluations"][0]["greedy"]["full_proof"]["exact"] = half;
     std::fs::write(&measured, metrics.to_string()).unwrap();
     let (small, _) = asked(&["(x+1)*(2)+(3)*(x)"]);
-    assert!(small.starts_with("a model trained on small_coeff, 1 variable, plain"), "{small}");
+    assert!(small.starts_with(&format!("model a-small: {best}trained on small_coeff, 1 variable, plain")), "{small}");
     // 90 is too large a coefficient for small_coeff.
     let (large, _) = asked(&["(9*x)*(10)+(3)*(x)"]);
-    assert!(large.starts_with("a model trained on large_coeff, 1 variable and 1 more space, plain"), "{large}");
-    assert!(!large.contains("note:"), "{large}");
+    let only = "model b-both: the only bundled model that learned such expressions\n";
+    assert!(large.starts_with(&format!("{only}trained on large_coeff, 1 variable and 1 more space, plain")), "{large}");
     let (two, _) = asked(&["(x+y)*(2)+(3)*(x)"]);
-    assert!(two.starts_with("a model trained on large_coeff") && !two.contains("note:"), "{two}");
+    assert!(two.starts_with(only), "{two}");
+    let none = "model b-both: no bundled model learned such expressions, and this one learned the most spaces; outside";
     let (outside, _) = asked(&["(x+1)*(200)+(3)*(x)"]);
-    assert!(outside.starts_with("a model trained on large_coeff") && outside.contains("note:"), "{outside}");
+    assert!(outside.starts_with(none) && outside.contains("coefficient 200 in a factor (it learned at most 10)"));
     // It has learned two variables: only the third is new to it.
     let (three, _) = asked(&["(x+y)*(z)+(3)*(x)"]);
-    let nearest = "nearest is medium_coeff with 2 variables, but the number of variables is 3; there it is at most 2";
-    assert!(three.contains(nearest), "{three}");
+    let third = "; outside its training: 3 variables (it learned at most 2)\n";
+    assert!(three.starts_with(none) && three.contains(third), "{three}");
     let (ends, _) = asked(&["x+1", "--json"]);
     let ends: serde_json::Value = serde_json::from_str(&ends).unwrap();
     assert!(ends["right"] == true && ends["steps"].as_array().is_some_and(Vec::is_empty), "{ends}");
@@ -81,6 +83,8 @@ fn the_model_whose_space_the_expression_belongs_to_is_asked() {
 
     let (exact, note) = asked(&["(x+1)*(2)+(3)*(x)", "--notation", "prefix"]);
     assert!(exact.starts_with("P0") && note.contains("writes plain coarse steps in prefix"), "{note}");
+    let alone = refused(&["(x+1)*(2)+(3)*(x)", "--notation", "prefix", "--alone"]);
+    assert!(alone.contains("--alone needs a model"), "{alone}");
     let (exact, note) = asked(&["(x+1)*(2)+(3)*(x)", "--symbolic"]);
     assert!(exact.starts_with("P0") && note.is_empty(), "{note}");
 
@@ -111,9 +115,9 @@ fn the_bundled_models_prove() {
         let mut command = Command::new(env!("CARGO_BIN_EXE_polystep"));
         let output = command.env("POLYSTEP_MODELS", &models).args(["prove", expression, "--setting", setting]).output();
         let text = String::from_utf8(output.unwrap().stdout).unwrap();
-        assert!(text.contains("every step is right"), "{setting}, {expression}:\n{text}");
+        assert!(text.contains(" by the model, 0 by beams, 0 exact\n"), "{setting}, {expression}:\n{text}");
         // A calculator leaves coefficients open; both what it wrote and what that comes to is shown.
-        let open = text.contains("]*x1") && text.contains("\n= ");
+        let open = text.contains("]*x1") && text.contains("\n                = ");
         assert_eq!(open, setting == "calculator", "{text}");
     }
 }

@@ -1,186 +1,279 @@
-//! `polystep prove --model`: the proof that a trained model writes, step by step, every step checked.
+//! The proof by a trained model: together with the checker, or (`--alone`) by itself.
 //!
-//! The model's own output is its next input. The first wrong step is explained; the walk goes on only as long as what the
-//! model wrote can be read.
+//! Together, every line is right: where the model's greedy step is not the expected one, a beam takes its place, and if no
+//! beam is, the exact step. Alone, the model's own output is its next input, and every line is judged against the start.
 
-use std::cmp::Reverse;
-use std::fmt::Write as _;
+use std::collections::BTreeMap;
 
-use polystep_core::{Setting, State, Task, Verdict, fit};
+use polystep_core::writing::Line;
+use polystep_core::{Explanation, Proof, Setting, Verdict, fit};
 use polystep_learn::decode::{
-    AnswerCache, BEAM_WIDTH, EngineStepper, Hypothesis, Start, beam_search, recursive_proofs,
+    AnswerCache, AssistedStep, Author, BEAM_WIDTH, EngineStepper, Hypothesis, Start, assisted_steps, beam_search,
+    recursive_proofs,
 };
 use polystep_record::Stop;
 use serde::Serialize;
 
 use super::exact::NOTHING_TO_PROVE;
+use super::input::Input;
+use super::judged;
+use super::show;
 use crate::device::Device;
 use crate::failure::{Result, bad_input};
 use crate::run_config::description;
-use crate::table::counted;
 use crate::trained_model::TrainedModel;
 
-/// What to show beside the proof.
+/// A model, and why it is this one.
+pub struct ChosenModel {
+    /// The model.
+    pub trained: TrainedModel,
+    /// The name of its folder.
+    pub name: String,
+    /// Why it was chosen.
+    pub why: String,
+}
+
+/// What to show.
 pub struct Options {
+    /// The model by itself, without the checker's help.
+    pub alone: bool,
     /// How sure the model is of each step, and its other beams.
     pub alternatives: bool,
     /// JSON instead of text.
     pub json: bool,
 }
 
-/// One step of the model.
+/// One line of the proof, with what the model answered there.
 #[derive(Serialize)]
-struct NeuralStep {
-    input: String,
-    output: String,
-    /// The output with its brackets evaluated, where it has any: the next input.
+pub struct ModelStep {
+    pub input: String,
+    /// What the model wrote greedily.
+    pub output: String,
+    /// The line with its brackets evaluated, where it has any: the next input.
     #[serde(skip_serializing_if = "Option::is_none")]
-    next: Option<String>,
-    logprob: f32,
+    pub next: Option<String>,
+    /// Of the greedy output.
+    pub logprob: f32,
     /// ln p₁ − ln p₂ of the two best beams; none if only one finished.
     #[serde(skip_serializing_if = "Option::is_none")]
-    margin: Option<f32>,
-    verdict: &'static str,
-    sentence: String,
+    pub margin: Option<f32>,
+    /// How the greedy output turned out.
+    pub verdict: &'static str,
+    pub sentence: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    beams: Vec<(String, f32)>,
+    pub beams: Vec<(String, f32)>,
+    /// The line of the proof.
+    pub line: String,
+    /// Whose it is: `model`, `beam 2` or `exact`.
+    pub author: String,
+    /// How probable it was, if it is the model's.
+    pub probability: Option<f32>,
 }
 
-/// The whole.
+/// How many steps are whose.
+#[derive(Serialize, Default)]
+pub struct StepsBy {
+    pub model: usize,
+    pub beams: usize,
+    pub exact: usize,
+}
+
+/// The whole. Expressions are in the variables of the language; `names` has the user's.
 #[derive(Serialize)]
-struct NeuralProof {
-    start: String,
-    trained_on: String,
+pub struct ModelProof {
+    pub start: String,
+    pub trained_on: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    outside: Option<String>,
-    steps: Vec<NeuralStep>,
-    stop: Stop,
-    right: bool,
+    pub outside: Option<String>,
+    pub steps: Vec<ModelStep>,
+    pub stop: Stop,
+    /// Whether the model, greedily, writes every line of the exact proof.
+    pub right: bool,
+    pub model: String,
+    pub chosen: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read_as: Option<String>,
+    pub names: BTreeMap<String, String>,
+    pub alone: bool,
+    /// The exact endpoint.
+    pub endpoint: String,
+    pub steps_by: StepsBy,
+    /// Whether the model's own answer is right; only if it works alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer_right: Option<bool>,
 }
 
-impl NeuralProof {
-    fn json(&self) -> Result<String> {
-        Ok(serde_json::to_string(self)? + "\n")
-    }
+/// What to print, and whether the answer is right.
+pub struct Answer {
+    pub text: String,
+    pub right: bool,
 }
 
-/// Has the model prove `start`; returns the text to print.
-pub fn prove(
-    trained: &TrainedModel,
-    start: &State,
-    device: Device,
-    threads: usize,
-    options: &Options,
-) -> Result<String> {
-    let task = trained.home();
-    let writing = &task.writing;
+/// Has the model prove an expression.
+pub fn prove(chosen: &ChosenModel, input: &Input, device: Device, threads: usize, options: &Options) -> Result<Answer> {
+    let trained = &chosen.trained;
+    let writing = &trained.home().writing;
     if writing.setting == Setting::Arithmetic {
         return Err(bad_input("this model was trained on the arithmetic probe: it proves nothing"));
     }
-    let mut lines = writing.lines(&writing.proof(start).map_err(bad_input)?);
-    let count = lines.len();
-    let written = writing.print(start);
-    let Some(first) = lines.next() else {
-        let (start, trained_on) = (written, description(&trained.config));
-        let proof = NeuralProof { start, trained_on, outside: None, steps: Vec::new(), stop: Stop::End, right: true };
-        return if options.json { proof.json() } else { Ok(format!("{NOTHING_TO_PROVE}\n")) };
+    let exact = writing.proof(&input.start).map_err(bad_input)?;
+    let named = |v: usize| Some((format!("x{}", v + 1), input.names.get(v)?.to_string()));
+    let mut proof = ModelProof {
+        start: writing.print(&input.start),
+        trained_on: description(&trained.config),
+        outside: None,
+        steps: Vec::new(),
+        stop: Stop::End,
+        right: true,
+        model: chosen.name.clone(),
+        chosen: chosen.why.clone(),
+        read_as: input.read_as.clone(),
+        names: (0..8).filter_map(named).collect(),
+        alone: options.alone,
+        endpoint: writing.print(exact.end()),
+        steps_by: StepsBy::default(),
+        answer_right: None,
     };
+    let json = |proof: &ModelProof| -> Result<String> { Ok(serde_json::to_string(proof)? + "\n") };
+    if exact.kinds().is_empty() {
+        let text = if options.json { json(&proof)? } else { format!("{NOTHING_TO_PROVE}\n") };
+        return Ok(Answer { text, right: true });
+    }
+    let lines: Vec<Line> = writing.lines(&exact).collect();
     // One position is the last token's, `</s>`.
-    let (tokens, most) = (first.input.len(), trained.model.max_positions - 1);
+    let (tokens, most) = (lines[0].input.len(), trained.model.max_positions - 1);
     if tokens > most {
         let long = format!("the expression has {tokens} tokens and this model takes {most}");
         return Err(bad_input(format!("{long}: polystep prove --symbolic writes the exact proof")));
     }
+    proof.outside = fit::outside(&input.start, &trained.tasks).map_err(bad_input)?;
     let mut stepper = trained.stepper(device, threads)?;
-    let begin = Start { input: first.input.clone(), steps: count };
-    let mut walked = recursive_proofs(&mut stepper, task, std::slice::from_ref(&begin), &mut AnswerCache::default())?;
-    let walked = walked.remove(0);
-    let mut inputs: Vec<&[u8]> = vec![&begin.input];
+    if options.alone {
+        alone(&mut proof, trained, &exact, &lines, &mut stepper, options)?;
+    } else {
+        together(&mut proof, trained, &lines, &mut stepper, options)?;
+    }
+    proof.right = proof.stop == Stop::End && proof.steps.iter().all(|s| s.verdict == Verdict::Exact.name());
+    let device = stepper.device();
+    let text = if options.json { json(&proof)? } else { show::for_people(&proof, &input.names, options, &device) };
+    Ok(Answer { text, right: proof.answer_right != Some(false) })
+}
+
+/// Model and checker together: every line is the expected one.
+fn together(
+    proof: &mut ModelProof,
+    trained: &TrainedModel,
+    lines: &[Line],
+    stepper: &mut EngineStepper,
+    options: &Options,
+) -> Result<()> {
+    let writing = &trained.home().writing;
+    let text = |tokens: &[u8]| writing.text(tokens);
+    let mut assisted = assisted_steps(stepper, writing, lines, &mut AnswerCache::default())?;
+    if options.alternatives {
+        search_the_rest(&mut assisted, lines, stepper)?;
+    }
+    for (line, step) in lines.iter().zip(&assisted) {
+        let AssistedStep { author, greedy, beams } = step;
+        let (author, count) = match author {
+            Author::Model => ("model".to_owned(), &mut proof.steps_by.model),
+            Author::Beam(n) => (format!("beam {n}"), &mut proof.steps_by.beams),
+            Author::Exact => ("exact".to_owned(), &mut proof.steps_by.exact),
+        };
+        *count += 1;
+        let written = writing.evaluated(&greedy.tokens).unwrap_or_else(|| greedy.tokens.clone());
+        let (verdict, why) = match greedy.finished {
+            true => Some(writing.check_line(&line.input, &written)).map(|c| (c.verdict, c.why)),
+            false => None,
+        }
+        .unwrap_or((Verdict::Malformed, Explanation::NoAnswer));
+        let shown = step.taken().map_or(&line.target, |taken| &taken.tokens);
+        proof.steps.push(ModelStep {
+            input: text(&line.input),
+            output: text(&greedy.tokens),
+            next: line.next.as_ref().filter(|next| *next != shown).map(|next| text(next)),
+            logprob: greedy.logprob,
+            verdict: verdict.name(),
+            sentence: why.to_string(),
+            line: text(shown),
+            author,
+            probability: step.taken().map(|taken| taken.logprob.exp()),
+            ..ModelStep::with_beams(if options.alternatives { beams } else { &[] }, text)
+        });
+    }
+    Ok(())
+}
+
+/// Makes the beam searches that were not needed.
+fn search_the_rest(steps: &mut [AssistedStep], lines: &[Line], stepper: &mut EngineStepper) -> Result<()> {
+    let rest: Vec<usize> = (0..steps.len()).filter(|&i| steps[i].author == Author::Model).collect();
+    let inputs: Vec<&[u8]> = rest.iter().map(|&i| lines[i].input.as_slice()).collect();
+    for (i, found) in rest.into_iter().zip(beam_search(stepper, &inputs, BEAM_WIDTH)?) {
+        steps[i].beams = found.headline;
+    }
+    Ok(())
+}
+
+/// The model by itself.
+fn alone(
+    proof: &mut ModelProof,
+    trained: &TrainedModel,
+    exact: &Proof,
+    lines: &[Line],
+    stepper: &mut EngineStepper,
+    options: &Options,
+) -> Result<()> {
+    let writing = &trained.home().writing;
+    let text = |tokens: &[u8]| writing.text(tokens);
+    let begin = [Start { input: lines[0].input.clone(), steps: lines.len() }];
+    let walked = recursive_proofs(stepper, trained.home(), &begin, &mut AnswerCache::default())?.remove(0);
+    let mut inputs: Vec<&[u8]> = vec![&begin[0].input];
     inputs.extend(walked.states.iter().map(Vec::as_slice));
     let beams = match options.alternatives {
-        true => beam_search(&mut stepper, &inputs[..walked.states.len()], BEAM_WIDTH)?,
+        true => beam_search(stepper, &inputs[..walked.states.len()], BEAM_WIDTH)?,
         false => Vec::new(),
     };
-    let text = |tokens: &[u8]| writing.text(tokens);
-    let mut steps = Vec::new();
-    for (i, output) in walked.states.iter().enumerate() {
-        let check = writing.check_line(inputs[i], output);
-        let headline: &[Hypothesis] = beams.get(i).map_or(&[], |b| &b.headline);
-        let margin = match headline {
+    let value = exact.start().value(writing.style.order).map_err(bad_input)?;
+    let judged = judged::judge(writing, exact, &value, &walked);
+    for (i, (state, line)) in walked.states.iter().zip(judged.lines).enumerate() {
+        let output = text(&walked.outputs[i]);
+        proof.steps.push(ModelStep {
+            input: text(inputs[i]),
+            next: (walked.outputs[i] != *state).then(|| text(state)),
+            logprob: walked.logprobs[i],
+            verdict: line.verdict.name(),
+            sentence: line.sentence,
+            line: output.clone(),
+            output,
+            author: "model".to_owned(),
+            probability: Some(walked.logprobs[i].exp()),
+            ..ModelStep::with_beams(beams.get(i).map_or(&[], |b| &b.headline), text)
+        });
+    }
+    proof.steps_by.model = proof.steps.len();
+    (proof.stop, proof.answer_right) = (walked.stop, Some(judged.right));
+    Ok(())
+}
+
+impl ModelStep {
+    /// A step of which only the beams are known.
+    fn with_beams(beams: &[Hypothesis], text: impl Fn(&[u8]) -> String) -> ModelStep {
+        let margin = match beams {
             [a, b, ..] => Some(a.logprob - b.logprob),
             _ => None,
         };
-        steps.push(NeuralStep {
-            input: text(inputs[i]),
-            output: text(&walked.outputs[i]),
-            next: (walked.outputs[i] != *output).then(|| text(output)),
-            logprob: walked.logprobs[i],
+        ModelStep {
+            input: String::new(),
+            output: String::new(),
+            next: None,
+            logprob: 0.0,
             margin,
-            verdict: check.verdict.name(),
-            sentence: check.why.to_string(),
-            beams: headline.iter().map(|h| (text(&h.tokens), h.logprob)).collect(),
-        });
-    }
-    let stop = walked.stop;
-    let right = stop == Stop::End && steps.iter().all(|s| s.verdict == Verdict::Exact.name());
-    let outside = outside(trained, start)?;
-    let proof = NeuralProof { start: written, trained_on: description(&trained.config), outside, steps, stop, right };
-    if options.json { proof.json() } else { Ok(for_people(&proof, options, &stepper)) }
-}
-
-/// Why the expression lies in none of the spaces that the model learned, if so; of several the nearest one's reason.
-fn outside(trained: &TrainedModel, start: &State) -> Result<Option<String>> {
-    // Of two that fail the same question, the one whose number of variables is nearer.
-    let near = |found: &fit::Misfit, task: &Task| (found.passed, Reverse(task.vars.abs_diff(start.vars())));
-    let mut nearest: Option<(fit::Misfit, &Task)> = None;
-    for task in &trained.tasks {
-        let Some(found) = fit::misfit(start, &task.space, task.vars, task.writing.style.order).map_err(bad_input)?
-        else {
-            return Ok(None);
-        };
-        let nearer = |(best, of): &(fit::Misfit, &Task)| near(&found, task) > near(best, of);
-        if nearest.as_ref().is_none_or(nearer) {
-            nearest = Some((found, task));
+            verdict: Verdict::Exact.name(),
+            sentence: String::new(),
+            beams: beams.iter().map(|h| (text(&h.tokens), h.logprob)).collect(),
+            line: String::new(),
+            author: String::new(),
+            probability: None,
         }
     }
-    Ok(nearest.map(|(found, task)| match &trained.tasks[..] {
-        [_] => found.why,
-        _ => format!("nearest is {} with {}, but {}", task.space.key, counted(task.vars, "variable"), found.why),
-    }))
-}
-
-fn for_people(proof: &NeuralProof, options: &Options, stepper: &EngineStepper) -> String {
-    let mut out = format!("a model trained on {}, on {}\n", proof.trained_on, stepper.device());
-    if let Some(why) = &proof.outside {
-        let _ = writeln!(out, "note: this expression is outside of what it was trained on: {why}");
-    }
-    let _ = writeln!(out, "\n  {}", proof.start);
-    let mut explained = false;
-    for step in &proof.steps {
-        let right = step.verdict == Verdict::Exact.name();
-        let _ = writeln!(out, "{} {}", if right { "✓" } else { "✗" }, step.output);
-        if let Some(next) = &step.next {
-            let _ = writeln!(out, "= {next}");
-        }
-        if !right && !explained {
-            let _ = writeln!(out, "    {}", step.sentence);
-            explained = true;
-        }
-        if options.alternatives {
-            let margin = step.margin.map_or("no second answer".into(), |m| format!("{m:.1} ahead of the second"));
-            let _ = writeln!(out, "    ln p = {:.2}, {margin}", step.logprob);
-            for (text, logprob) in step.beams.iter().skip(1) {
-                let _ = writeln!(out, "    {logprob:>8.2}  {text}");
-            }
-        }
-    }
-    let end = match (proof.right, proof.stop) {
-        (true, _) => "every step is right".to_owned(),
-        (false, Stop::End) => "a wrong proof".to_owned(),
-        (false, Stop::Malformed) => "stopped: it wrote something that cannot be read".to_owned(),
-        (false, Stop::Loop) => "stopped: it came back to an earlier state".to_owned(),
-        (false, Stop::Limit) => "stopped: too many steps".to_owned(),
-    };
-    let _ = writeln!(out, "\n{end}");
-    out
 }

@@ -5,6 +5,7 @@
 use std::io::{self, Write};
 
 use polystep_core::proof::{Operand, Rewrite};
+use polystep_core::typed::Names;
 use polystep_core::{Factor, Product, Proof, Setting, State, StepKind, Style, Writing, notation};
 use polystep_record::{ProofRecord, StepRecord};
 
@@ -14,42 +15,46 @@ use crate::table::counted;
 /// What is said of a start in normal form.
 pub const NOTHING_TO_PROVE: &str = "endpoint: already in normal form, nothing to prove";
 
-/// A proof as a person reads it, written state by state.
-pub fn for_people(proof: &Proof, writing: &Writing, out: &mut impl Write) -> io::Result<()> {
+/// A proof as a person reads it, in the names that the person gave to the variables, written state by state.
+pub fn for_people(proof: &Proof, writing: &Writing, names: &Names, out: &mut impl Write) -> io::Result<()> {
     match writing.setting {
-        Setting::Plain | Setting::Calculator => stepwise(proof, writing, out),
-        _ => as_lines(proof, writing, out),
+        Setting::Plain | Setting::Calculator => stepwise(proof, writing, names, out),
+        _ => as_lines(proof, writing, names, out),
     }
 }
 
 /// Each state, its next operand underlined and the step named; for the calculator also what is left open.
-fn stepwise(proof: &Proof, writing: &Writing, out: &mut impl Write) -> io::Result<()> {
+fn stepwise(proof: &Proof, writing: &Writing, names: &Names, out: &mut impl Write) -> io::Result<()> {
     let Writing { notation, style, setting, .. } = *writing;
     let width = format!("P{}", proof.kinds().len()).len();
+    let columns = |text: &str| names.rename(text).chars().count();
     let mut walk = if setting == Setting::Calculator { proof.walk_open() } else { proof.walk() };
     for i in 0..proof.kinds().len() {
         let (tokens, layout) = notation::laid_out(walk.state(), notation, style);
         let products = layout.products.len();
         let Some(Rewrite { kind, operand, open }) = walk.advance() else { break };
         let span = operand.span(&tokens, &layout, notation);
-        writeln!(out, "{:width$}  {}", format!("P{i}"), writing.text(&tokens))?;
-        let marked = format!("{}{}", " ".repeat(span.start), "~".repeat(span.len()));
+        let before = writing.text(&tokens);
+        writeln!(out, "{:width$}  {}", format!("P{i}"), names.rename(&before))?;
+        let marked = " ".repeat(columns(&before[..span.start])) + &"~".repeat(columns(&before[span]));
         writeln!(out, "{:width$}  {marked} {kind}: {}", "", what(kind, &operand, products))?;
         if setting == Setting::Calculator {
-            writeln!(out, "{:width$}  {}", "=", notation::print_open(walk.state(), &open, notation, style))?;
+            let open = notation::print_open(walk.state(), &open, notation, style);
+            writeln!(out, "{:width$}  {}", "=", names.rename(&open))?;
         }
     }
-    writeln!(out, "{:width$}  {}", format!("P{}", proof.kinds().len()), writing.print(proof.end()))?;
+    let end = names.rename(&writing.print(proof.end()));
+    writeln!(out, "{:width$}  {end}", format!("P{}", proof.kinds().len()))?;
     writeln!(out, "{:width$}  {}", "", summary(proof))
 }
 
 /// The lines that a model sees, one after the other.
-fn as_lines(proof: &Proof, writing: &Writing, out: &mut impl Write) -> io::Result<()> {
+fn as_lines(proof: &Proof, writing: &Writing, names: &Names, out: &mut impl Write) -> io::Result<()> {
     for (i, line) in writing.lines(proof).enumerate() {
         if i == 0 {
-            writeln!(out, "{:8}  {}", "start", writing.text(&line.input))?;
+            writeln!(out, "{:8}  {}", "start", names.rename(&writing.text(&line.input)))?;
         }
-        writeln!(out, "{:8}  {}", line.kind.name(), writing.text(&line.target))?;
+        writeln!(out, "{:8}  {}", line.kind.name(), names.rename(&writing.text(&line.target)))?;
     }
     if writing.lines(proof).len() == 0 {
         writeln!(out, "{}", summary(proof))?;
@@ -88,7 +93,7 @@ fn summary(proof: &Proof) -> String {
     format!("endpoint, after {}", counts.join(", "))
 }
 
-/// A proof as one JSON record.
+/// A proof as one JSON record, in the variables of the language.
 pub fn record(proof: &Proof, writing: &Writing, out: &mut impl Write) -> Result<()> {
     let Writing { setting, granularity, notation, style } = *writing;
     let record = ProofRecord {
@@ -109,18 +114,18 @@ pub fn record(proof: &Proof, writing: &Writing, out: &mut impl Write) -> Result<
     Ok(writeln!(out)?)
 }
 
-/// A proof as a LaTeX align environment, written state by state.
-pub fn in_latex(proof: &Proof, style: Style, out: &mut impl Write) -> io::Result<()> {
+/// A proof as a LaTeX align environment, in the user's names, written state by state.
+pub fn in_latex(proof: &Proof, style: Style, names: &Names, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "\\begin{{align*}}")?;
     let mut walk = proof.walk();
     for i in 0..proof.kinds().len() {
         let before = walk.state().clone();
         let Some(Rewrite { kind, operand, .. }) = walk.advance() else { break };
         let head = if i == 0 { "P_0 &= " } else { "    &= " };
-        let state = underlined(before.products(), &operand, style);
+        let state = names.rename_latex(&underlined(before.products(), &operand, style));
         writeln!(out, "{head}{state} && (P_{{{i}}}) \\text{{ {kind}}} \\\\")?;
     }
-    let (n, end) = (proof.kinds().len(), notation::latex(proof.end(), style));
+    let (n, end) = (proof.kinds().len(), names.rename_latex(&notation::latex(proof.end(), style)));
     let head = if n == 0 { "P_0 &= " } else { "    &= " };
     writeln!(out, "{head}{end} && (P_{{{n}}}) \\text{{ endpoint}}\n\\end{{align*}}")
 }

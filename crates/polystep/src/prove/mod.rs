@@ -1,36 +1,47 @@
 //! `polystep prove`: an expression that a person typed, proved by the trained model that fits it, or (`--symbolic`) exactly.
 //!
-//! Where no model writes as asked, the exact proof stands in, and a note says so.
+//! A model's proof cannot mislead: by default model and checker work together, and every line says whose it is. `--alone`
+//! shows the model by itself, and says whether its answer is right. Where no model writes as asked, the exact proof stands
+//! in, and a note says so.
 
 mod by_model;
 mod exact;
+mod input;
+mod judged;
+mod show;
 
 pub use exact::for_people;
 
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args as ClapArgs;
-use polystep_core::{Notation, Setting, State, Task, Writing, notation};
+use polystep_core::{Setting, State, Task, Writing};
 
 use crate::args::{ThreadArgs, WritingArgs};
 use crate::bundled;
 use crate::device::Device;
-use crate::failure::{Result, bad_input, bad_text};
+use crate::failure::{Failure, Result, bad_input};
 use crate::output::{OutputStream, note};
+use crate::printable::printable;
 use crate::trained_model::TrainedModel;
+use by_model::{Answer, ChosenModel};
 
 const EXAMPLES: &str = "\
 Examples:
-  polystep prove '(2*x)*(x+3)+(x+1)*(4)'                     by the bundled model that fits
-  polystep prove '(2*x)*(x+3)+(x+1)*(4)' --alternatives      and how sure it is
+  polystep prove '2x(x+3) + 4(x+1)'                          by the bundled model that fits, and the checker
+  polystep prove '2x(x+3) + 4(x+1)' --alone                  by the model alone; exit code 1 if its answer is wrong
+  polystep prove '2x(x+3) + 4(x+1)' --alternatives           and how sure it is
   polystep prove '(2*x)*(x+3)+(x+1)*(4)' --model runs/fast   by a model of yours
   polystep prove '2*(x+1)*(x+3) + x' --symbolic --granularity fine
   polystep prove '(x+1)*(x+2)' --symbolic --setting calculator
   polystep prove '(x+1)*(x+2)' --latex
 
-You may type spaces, x_1, x, y and z for x1, x2 and x3, ** for ^, and leave out parentheses around
-single terms.";
+You may type what you would write on paper: 2x, (x+1)(x+2), (x+1)^3, x², x_1, \\cdot, letters of
+your own. What is not a sum of products is rewritten and shown. Minus signs are not supported yet.
+
+By default model and checker work together. The model's greedy step is taken if it is the expected step;
+else the first of 5 beams that is; else the exact step. Each line says whose it is and how probable.";
 
 /// Flags of `polystep prove`.
 #[derive(ClapArgs, Debug)]
@@ -53,6 +64,9 @@ pub struct Args {
     /// The folder of a run whose model proves it; its task decides how steps are written [default: the model in models/ that fits]
     #[arg(long, value_name = "RUN", conflicts_with_all = ["latex", "symbolic", "WritingArgs"])]
     model: Option<PathBuf>,
+    /// The model by itself: its own output is its next input; exit code 1 if its answer is wrong
+    #[arg(long, conflicts_with_all = ["latex", "symbolic"])]
+    alone: bool,
     /// How sure the model is of each step, and what else it would have written
     #[arg(long, conflicts_with_all = ["latex", "symbolic"])]
     alternatives: bool,
@@ -65,51 +79,76 @@ pub struct Args {
 
 /// Proves one expression.
 pub fn run(args: Args) -> Result<()> {
-    let Args { expression, writing, symbolic, json, latex, model, alternatives, device, threads } = args;
+    let Args { expression, writing, symbolic, json, latex, model, alone, alternatives, device, threads } = args;
     let writing = writing.writing();
-    let trained = model.as_deref().map(TrainedModel::open).transpose()?;
-    let style = trained.as_ref().map_or(writing.style, |t| t.home().writing.style);
+    let named = model.map(named_model).transpose()?;
+    let style = named.as_ref().map_or(writing.style, |chosen| chosen.trained.home().writing.style);
     if writing.setting == Setting::Arithmetic {
         return Err(bad_input("the arithmetic setting has no polynomials: nothing to prove"));
     }
     writing.validate().map_err(bad_input)?;
-    let typed_in = if expression.contains("INT+") { Notation::Prefix } else { Notation::Infix };
-    let start = notation::parse(&expression, typed_in, style)
-        .map_err(|e| bad_text("", &expression, e.span.clone(), &e, "here"))?;
-    let trained = match trained {
-        None if !symbolic && !latex => bundled_model(&start, &writing)?,
-        trained => trained,
+    let input = input::read(&expression, style)?;
+    let chosen = match named {
+        None if !symbolic && !latex => bundled_model(&input.start, &writing, alone)?,
+        named => named,
     };
-    if let Some(trained) = trained {
-        let options = by_model::Options { alternatives, json };
-        return print(&by_model::prove(&trained, &start, device, threads.count(), &options)?);
+    if let Some(chosen) = chosen {
+        let options = by_model::Options { alone, alternatives, json };
+        let Answer { text, right } = by_model::prove(&chosen, &input, device, threads.count(), &options)?;
+        print(&text)?;
+        return if right { Ok(()) } else { Err(Failure::AnsweredNo) };
     }
-    let proof = writing.proof(&start).map_err(bad_input)?;
+    let proof = writing.proof(&input.start).map_err(bad_input)?;
     let mut out = OutputStream::create(None)?;
     if json {
         exact::record(&proof, &writing, &mut out)?;
     } else if latex {
-        exact::in_latex(&proof, writing.style, &mut out)?;
+        exact::in_latex(&proof, writing.style, &input.names, &mut out)?;
     } else {
-        for_people(&proof, &writing, &mut out)?;
+        if let Some(state) = &input.read_as {
+            writeln!(out, "read as {state}\n")?;
+        }
+        for_people(&proof, &writing, &input.names, &mut out)?;
     }
     out.finish()
 }
 
-/// The bundled model that fits; without one, a note says why the exact proof follows.
-fn bundled_model(start: &State, writing: &Writing) -> Result<Option<TrainedModel>> {
-    let note = |why: std::fmt::Arguments| note(format_args!("note: {why}; this is the exact proof"));
+/// The model that `--model` names.
+fn named_model(folder: PathBuf) -> Result<ChosenModel> {
+    let trained = TrainedModel::open(&folder)?;
+    Ok(ChosenModel { trained, name: folder_name(&folder), why: "named with --model".to_owned() })
+}
+
+/// The last part of a path: `runs/fast` is `fast`.
+fn folder_name(folder: &Path) -> String {
+    let whole = folder.canonicalize();
+    let name = whole.as_deref().unwrap_or(folder).file_name();
+    let name = name.map_or_else(|| folder.display().to_string(), |name| name.to_string_lossy().into_owned());
+    printable(&name).into_owned()
+}
+
+/// The bundled model that fits. Without one, a note says why the exact proof follows; a model that is to work alone cannot be
+/// replaced.
+fn bundled_model(start: &State, writing: &Writing, alone: bool) -> Result<Option<ChosenModel>> {
+    let without = |why: String| match alone {
+        true => Err(bad_input(format!("{why}: --alone needs a model, which --model names"))),
+        false => {
+            note(format_args!("note: {why}; this is the exact proof"));
+            Ok(None)
+        }
+    };
     let Some(folder) = bundled::folder() else {
-        note(format_args!("there is no folder models/ with trained models"));
-        return Ok(None);
+        return without("there is no folder models/ with trained models".to_owned());
     };
     match bundled::fitting(bundled::models(&folder)?, start, |task: &Task| task.writing == *writing)? {
-        Some(model) => TrainedModel::open(&model.folder).map(Some),
+        Some((model, why)) => {
+            let trained = TrainedModel::open(&model.folder)?;
+            Ok(Some(ChosenModel { trained, name: folder_name(&model.folder), why }))
+        }
         None => {
             let Writing { setting, granularity, notation, .. } = writing;
             let folder = folder.display();
-            note(format_args!("no model in {folder} writes {setting} {granularity} steps in {notation}"));
-            Ok(None)
+            without(format!("no model in {folder} writes {setting} {granularity} steps in {notation}"))
         }
     }
 }
