@@ -104,13 +104,19 @@ pub struct ModelProof {
 }
 
 /// What to print, and whether the answer is right.
-pub struct Answer {
+pub struct PrintedAnswer {
     pub text: String,
     pub right: bool,
 }
 
 /// Has the model prove an expression.
-pub fn prove(chosen: &ChosenModel, input: &Input, device: Device, threads: usize, options: &Options) -> Result<Answer> {
+pub fn prove(
+    chosen: &ChosenModel,
+    input: &Input,
+    device: Device,
+    threads: usize,
+    options: &Options,
+) -> Result<PrintedAnswer> {
     let trained = &chosen.trained;
     let writing = &trained.home().writing;
     if writing.setting == Setting::Arithmetic {
@@ -137,7 +143,7 @@ pub fn prove(chosen: &ChosenModel, input: &Input, device: Device, threads: usize
     let json = |proof: &ModelProof| -> Result<String> { Ok(serde_json::to_string(proof)? + "\n") };
     if exact.kinds().is_empty() {
         let text = if options.json { json(&proof)? } else { format!("{NOTHING_TO_PROVE}\n") };
-        return Ok(Answer { text, right: true });
+        return Ok(PrintedAnswer { text, right: true });
     }
     let lines: Vec<Line> = writing.lines(&exact).collect();
     // One position is the last token's, `</s>`.
@@ -156,7 +162,7 @@ pub fn prove(chosen: &ChosenModel, input: &Input, device: Device, threads: usize
     proof.right = proof.stop == Stop::End && proof.steps.iter().all(|s| s.verdict == Verdict::Exact.name());
     let device = stepper.device();
     let text = if options.json { json(&proof)? } else { show::for_people(&proof, &input.names, options, &device) };
-    Ok(Answer { text, right: proof.answer_right != Some(false) })
+    Ok(PrintedAnswer { text, right: proof.answer_right != Some(false) })
 }
 
 /// Model and checker together: every line is the expected one.

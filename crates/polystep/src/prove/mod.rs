@@ -25,14 +25,14 @@ use crate::failure::{Failure, Result, bad_input};
 use crate::output::{OutputStream, note};
 use crate::printable::printable;
 use crate::trained_model::TrainedModel;
-use by_model::{Answer, ChosenModel};
+use by_model::{ChosenModel, PrintedAnswer};
 
 const EXAMPLES: &str = "\
 Examples:
-  polystep prove '2x(x+3) + 4(x+1)'                          by the bundled model that fits, and the checker
-  polystep prove '2x(x+3) + 4(x+1)' --alone                  by the model alone; exit code 1 if its answer is wrong
-  polystep prove '2x(x+3) + 4(x+1)' --alternatives           and how sure it is
-  polystep prove '(2*x)*(x+3)+(x+1)*(4)' --model runs/fast   by a model of yours
+  polystep prove '2x(x+3) + 4(x+1)'                     by the bundled model that fits
+  polystep prove '2x(x+3) + 4(x+1)' --alone             by the model without help
+  polystep prove '2x(x+3) + 4(x+1)' --alternatives      and how sure it is
+  polystep prove '2x(x+3) + 4(x+1)' --model runs/fast   by a model of yours
   polystep prove '2*(x+1)*(x+3) + x' --symbolic --granularity fine
   polystep prove '(x+1)*(x+2)' --symbolic --setting calculator
   polystep prove '(x+1)*(x+2)' --latex
@@ -40,8 +40,9 @@ Examples:
 You may type what you would write on paper: 2x, (x+1)(x+2), (x+1)^3, x², x_1, \\cdot, letters of
 your own. What is not a sum of products is rewritten and shown. Minus signs are not supported yet.
 
-By default model and checker work together. The model's greedy step is taken if it is the expected step;
-else the first of 5 beams that is; else the exact step. Each line says whose it is and how probable.";
+By default model and checker work together. The model's greedy step is taken if it is the
+expected step; else the first of 5 beams that is; else the exact step. Each line says whose it is
+and how probable it was.";
 
 /// Flags of `polystep prove`.
 #[derive(ClapArgs, Debug)]
@@ -94,7 +95,7 @@ pub fn run(args: Args) -> Result<()> {
     };
     if let Some(chosen) = chosen {
         let options = by_model::Options { alone, alternatives, json };
-        let Answer { text, right } = by_model::prove(&chosen, &input, device, threads.count(), &options)?;
+        let PrintedAnswer { text, right } = by_model::prove(&chosen, &input, device, threads.count(), &options)?;
         print(&text)?;
         return if right { Ok(()) } else { Err(Failure::AnsweredNo) };
     }
