@@ -2,7 +2,8 @@
 //!
 //! A product whose expansion breaks a cap is drawn again, not repaired: repairing would change the distribution. The caps
 //! are checked after every factor; as coefficients are positive, later factors could not mend a broken cap. What is drawn
-//! again is [`Retry`]; the degree-0 break of Algorithm 1 can leave a product with a single factor.
+//! again is [`Retry`]; the degree-0 break of Algorithm 1 can leave a product with a single factor, unless a user's space asks
+//! for more than two.
 //!
 //! Draws, in this order: the variables that take part, mdeg, the number of products; per product its variables and its
 //! number of factors; per factor its variables and its number of terms; per term degree, coefficient, variables; then the
@@ -281,7 +282,8 @@ impl Polynomials {
                 self.draft.simple.truncate(mark.1);
                 self.draft.factors.pop();
             }
-            if rdegree == 0 {
+            // A minimum above the paper's 2 is kept: the factors that are left are constants.
+            if rdegree == 0 && (factors.min <= 2 || j + 1 >= u64::from(factors.min)) {
                 break;
             }
         }
@@ -309,7 +311,8 @@ impl Polynomials {
         if nvar < xs.len() {
             self.stream.choose(xs, nvar);
         }
-        let nterms = self.stream.between(1, u64::from(self.space.terms.factor.min(rterms)));
+        let (least, most) = (self.space.min_terms, self.space.terms.factor.min(rterms));
+        let nterms = self.stream.between(u64::from(least), u64::from(most.max(least)));
         let max_degree = u64::from(self.space.degree.factor.min(rdegree));
         let max_coeff = self.space.coeff.factor.min(rcoeff);
         let draft = &mut self.draft;

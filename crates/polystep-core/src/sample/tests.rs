@@ -65,3 +65,21 @@ fn exercises_are_drawn_from_a_space_without_polynomials() {
     assert_eq!(lines[0].kind, crate::StepKind::Mul);
     assert!(Polynomials::new(&task.space, 1, Style::default(), 1, Purpose::Train).is_err());
 }
+
+/// Longer polynomials than any that the paper's models have seen: every minimum is met by every draw.
+#[test]
+fn minimums_are_kept() {
+    let text = "[space]\nbase = \"no_backtrack\"\nmin = { products = 4, factors = 4, terms = 2 }\nterms.product = 200\n\
+                coeff = { polynomial = 1000000, product = 1000000 }\n";
+    let space = Space::from_toml(text).unwrap();
+    let mut polynomials = Polynomials::new(&space, 1, Style::default(), 1, Purpose::Test).unwrap();
+    for index in 0..300 {
+        polynomials.draw(index);
+        let state = polynomials.state();
+        assert_eq!(state.products().len(), 4);
+        for product in state.products() {
+            assert_eq!(product.0.len(), 4, "a product ends early only at the paper's minimum of 2");
+            assert!(product.0.iter().all(|factor| (2..=3).contains(&factor.0.len())));
+        }
+    }
+}

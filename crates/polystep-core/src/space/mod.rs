@@ -18,7 +18,7 @@ use crate::named;
 use crate::stream::Streams;
 use crate::writing::{Setting, WritingError};
 
-pub use table::{Max, SpaceTable};
+pub use table::{CoeffCaps, DegreeCaps, Max, Min, SpaceTable, TermCaps, is_reserved};
 
 /// What is drawn again when a cap fails.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
@@ -57,7 +57,6 @@ pub struct Count {
 
 /// Caps on coefficients.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a table as in { polynomial = 120, product = 40, factor = 8 }")]
 pub struct Coefficients {
     /// In the simplified polynomial.
     pub polynomial: u64,
@@ -69,7 +68,6 @@ pub struct Coefficients {
 
 /// Caps on degrees.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a table as in { polynomial = 6, factor = 3 }")]
 pub struct Degrees {
     /// Of the simplified polynomial.
     pub polynomial: u32,
@@ -79,7 +77,6 @@ pub struct Degrees {
 
 /// Caps on numbers of terms.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a table as in { product = 8, factor = 3 }")]
 pub struct Terms {
     /// Of a simplified product.
     pub product: u32,
@@ -98,6 +95,8 @@ pub struct Space {
     pub degree: Degrees,
     /// T: caps on numbers of terms.
     pub terms: Terms,
+    /// How many terms a factor has at least, as it is sampled.
+    pub min_terms: u32,
     /// How many products.
     pub products: Count,
     /// How many factors in each.
@@ -224,6 +223,7 @@ impl Space {
             coeff: Coefficients { polynomial: c[0], product: c[1], factor: c[2] },
             degree: Degrees { polynomial: d[0], factor: d[1] },
             terms: Terms { product: t[0], factor: t[1] },
+            min_terms: 1,
             products: Count { min: 2, max: max[0] },
             factors: Count { min: 2, max: max[1] },
             vars_prod: None,
@@ -295,9 +295,11 @@ impl Space {
             Variables::Uniform => "Uniform",
         };
         let (vars_prod, vars_fac) = (self.vars_prod.unwrap_or(0), self.vars_fac.unwrap_or(0));
+        // A minimum that no space of the paper has comes last, and only where there is one.
+        let min_terms = if self.min_terms > 1 { format!(" min.terms {}", self.min_terms) } else { String::new() };
         format!(
             "C {} {} {} D {} {} T {} {} products {} {} factors {} {} V {vars_prod} {vars_fac} retry {retry} variables \
-             {variables} vars {vars}",
+             {variables} vars {vars}{min_terms}",
             c.polynomial, c.product, c.factor, d.polynomial, d.factor, t.product, t.factor, p.min, p.max, f.min, f.max
         )
     }
@@ -313,6 +315,7 @@ impl Space {
             ("degree.polynomial", u64::from(self.degree.polynomial)),
             ("terms.product", u64::from(self.terms.product)),
             ("terms.factor", u64::from(self.terms.factor)),
+            ("min.terms", u64::from(self.min_terms)),
             ("vars_prod", self.vars_prod.unwrap_or(1) as u64),
             ("vars_fac", self.vars_fac.unwrap_or(1) as u64),
         ];
@@ -321,12 +324,13 @@ impl Space {
                 return Err(SpaceError::Cap { cap, value, reason: "it must be at least 1".to_owned() });
             }
         }
-        for (cap, count) in [("max.products", self.products), ("max.factors", self.factors)] {
+        let terms = Count { min: self.min_terms, max: self.terms.factor };
+        for (cap, count) in [("max.products", self.products), ("max.factors", self.factors), ("terms.factor", terms)] {
             if count.max < count.min || count.min == 0 {
                 let reason = format!("at least {} are drawn", count.min.max(1));
                 return Err(SpaceError::Cap { cap, value: u64::from(count.max), reason });
             }
-            if count.max > 32 {
+            if count.max > 32 && cap != "terms.factor" {
                 let reason = "at most 32".to_owned();
                 return Err(SpaceError::TooLarge { cap, value: u64::from(count.max), reason });
             }
@@ -371,7 +375,8 @@ impl fmt::Display for Space {
         write!(f, " products {} {}", self.products.min, self.products.max)?;
         write!(f, " factors {} {}", self.factors.min, self.factors.max)?;
         write!(f, " V {} {}", self.vars_prod.unwrap_or(0), self.vars_fac.unwrap_or(0))?;
-        write!(f, " retry {:?} variables {:?}", self.retry, self.variables)
+        write!(f, " retry {:?} variables {:?}", self.retry, self.variables)?;
+        if self.min_terms > 1 { write!(f, " min.terms {}", self.min_terms) } else { Ok(()) }
     }
 }
 

@@ -6,14 +6,65 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::{Coefficients, Count, Degrees, KEYS, Retry, Space, SpaceError, Subtask, Terms, Variables};
 use crate::arithmetic;
 
-/// Caps on numbers of products and factors; at least two of each are drawn.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a table as in { products = 3, factors = 3 }")]
-pub struct Max {
+/// A table of caps, each of which may be left out.
+macro_rules! caps {
+    ($(#[$doc:meta])* $name:ident, $example:literal: $($(#[$field_doc:meta])* $field:ident $type:ty),+) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+        #[serde(deny_unknown_fields, default, expecting = $example)]
+        pub struct $name {
+            $($(#[$field_doc])* #[serde(skip_serializing_if = "Option::is_none")] pub $field: Option<$type>,)+
+        }
+    };
+}
+
+caps! {
+    /// `coeff`: the largest coefficients.
+    CoeffCaps, "a table as in { polynomial = 120, product = 40, factor = 8 }":
+    /// Of the simplified polynomial.
+    polynomial u64,
+    /// Of a simplified product.
+    product u64,
+    /// Of a factor as it is sampled.
+    factor u64
+}
+
+caps! {
+    /// `degree`: the largest degrees.
+    DegreeCaps, "a table as in { polynomial = 6, factor = 3 }":
+    /// Of the simplified polynomial.
+    polynomial u32,
+    /// Of a factor.
+    factor u32
+}
+
+caps! {
+    /// `terms`: the largest numbers of terms.
+    TermCaps, "a table as in { product = 8, factor = 3 }":
+    /// Of a simplified product.
+    product u32,
+    /// Of a factor as it is sampled.
+    factor u32
+}
+
+caps! {
+    /// `max`: the largest numbers of products and factors.
+    Max, "a table as in { products = 3, factors = 3 }":
     /// Products of a polynomial.
-    pub products: u32,
+    products u32,
     /// Factors of a product.
-    pub factors: u32,
+    factors u32
+}
+
+caps! {
+    /// `min`: the smallest numbers of products, factors and terms.
+    Min, "a table as in { products = 2, factors = 2, terms = 1 }":
+    /// Products of a polynomial; 2 unless given.
+    products u32,
+    /// Factors of a product; 2 unless given. A product may end early at 2, where the paper's does; a larger number is kept.
+    factors u32,
+    /// Terms of a factor as it is sampled; 1 unless given.
+    terms u32
 }
 
 /// The `[space]` table of a TOML file: what is left out is taken from `base`, the paper's default if there is none.
@@ -26,13 +77,15 @@ pub struct SpaceTable {
     /// The configuration that supplies what is left out.
     pub base: Option<String>,
     /// `coeff = { polynomial = 120, product = 40, factor = 8 }`
-    pub coeff: Option<Coefficients>,
+    pub coeff: Option<CoeffCaps>,
     /// `degree = { polynomial = 6, factor = 3 }`
-    pub degree: Option<Degrees>,
+    pub degree: Option<DegreeCaps>,
     /// `terms = { product = 8, factor = 3 }`
-    pub terms: Option<Terms>,
+    pub terms: Option<TermCaps>,
     /// `max = { products = 3, factors = 3 }`
     pub max: Option<Max>,
+    /// `min = { products = 2, factors = 2, terms = 1 }`
+    pub min: Option<Min>,
     /// Variables of a product.
     pub vars_prod: Option<usize>,
     /// Variables of a factor.
@@ -70,17 +123,40 @@ fn own_key<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>,
 }
 
 impl SpaceTable {
-    /// The space it describes.
+    /// Its key: its name, or `custom`.
+    pub fn key(&self) -> &str {
+        self.key.as_deref().unwrap_or("custom")
+    }
+
+    /// The space it describes. A minimum above the base's maximum raises the maximum, unless that is given too.
     pub fn resolve(&self) -> Result<Space, SpaceError> {
         let base = Space::named(self.base.as_deref().unwrap_or("medium_coeff"))?;
-        let max = self.max.unwrap_or(Max { products: base.products.max, factors: base.factors.max });
+        let (coeff, degree) = (self.coeff.unwrap_or_default(), self.degree.unwrap_or_default());
+        let (terms, max, min) =
+            (self.terms.unwrap_or_default(), self.max.unwrap_or_default(), self.min.unwrap_or_default());
+        let count = |base: Count, min: Option<u32>, max: Option<u32>| {
+            let min = min.unwrap_or(base.min);
+            Count { min, max: max.unwrap_or(base.max.max(min)) }
+        };
+        let min_terms = min.terms.unwrap_or(base.min_terms);
         Ok(Space {
-            key: self.key.clone().unwrap_or_else(|| "custom".to_owned()),
-            coeff: self.coeff.unwrap_or(base.coeff),
-            degree: self.degree.unwrap_or(base.degree),
-            terms: self.terms.unwrap_or(base.terms),
-            products: Count { min: 2, max: max.products },
-            factors: Count { min: 2, max: max.factors },
+            key: self.key().to_owned(),
+            coeff: Coefficients {
+                polynomial: coeff.polynomial.unwrap_or(base.coeff.polynomial),
+                product: coeff.product.unwrap_or(base.coeff.product),
+                factor: coeff.factor.unwrap_or(base.coeff.factor),
+            },
+            degree: Degrees {
+                polynomial: degree.polynomial.unwrap_or(base.degree.polynomial),
+                factor: degree.factor.unwrap_or(base.degree.factor),
+            },
+            terms: Terms {
+                product: terms.product.unwrap_or(base.terms.product),
+                factor: terms.factor.unwrap_or(base.terms.factor.max(min_terms)),
+            },
+            min_terms,
+            products: count(base.products, min.products, max.products),
+            factors: count(base.factors, min.factors, max.factors),
             vars_prod: self.vars_prod,
             vars_fac: self.vars_fac,
             retry: self.retry.unwrap_or_default(),
@@ -89,17 +165,24 @@ impl SpaceTable {
     }
 }
 
-impl Space {
-    /// A user's space: a TOML document with a `[space]` table.
-    pub fn from_toml(text: &str) -> Result<Space, SpaceError> {
+impl SpaceTable {
+    /// The `[space]` table of a TOML document that has nothing else.
+    pub fn from_toml(text: &str) -> Result<SpaceTable, SpaceError> {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
         struct Document {
             space: SpaceTable,
         }
-        let document: Document =
-            toml::from_str(text).map_err(|e| SpaceError::Toml { message: e.message().to_owned(), span: e.span() })?;
-        document.space.resolve()
+        let document: Result<Document, _> = toml::from_str(text);
+        let wrong = |e: toml::de::Error| SpaceError::Toml { message: e.message().to_owned(), span: e.span() };
+        Ok(document.map_err(wrong)?.space)
+    }
+}
+
+impl Space {
+    /// A user's space: a TOML document with a `[space]` table.
+    pub fn from_toml(text: &str) -> Result<Space, SpaceError> {
+        SpaceTable::from_toml(text)?.resolve()
     }
 }
 
@@ -113,6 +196,22 @@ mod tests {
         let space = Space::from_toml(text).unwrap();
         assert_eq!((space.coeff.polynomial, space.products.max, space.retry), (300, 4, Retry::Factor));
         assert_eq!(space.validate(2), Ok(()));
+    }
+
+    /// A set that asks for more than a model has learned is three lines.
+    #[test]
+    fn longer_polynomials_are_three_lines() {
+        let read = |line: &str| Space::from_toml(&format!("[space]\nbase = \"large_coeff\"\n{line}\n")).unwrap();
+        let space = read("min.products = 5");
+        assert_eq!((space.products, space.factors.max), (Count { min: 5, max: 5 }, 3));
+        let space = read("max.factors = 6");
+        assert_eq!((space.factors, space.products.max), (Count { min: 2, max: 6 }, 3));
+        let space = read("min.terms = 4");
+        assert_eq!((space.min_terms, space.terms.factor, space.terms.product), (4, 4, 8));
+        let space = read("coeff.factor = 99");
+        assert_eq!((space.coeff.factor, space.coeff.product), (99, 100));
+        assert!(read("min = { products = 4, factors = 4 }\nmax.factors = 3").validate(1).is_err());
+        assert!(read("min.terms = 4\nterms.factor = 3").validate(1).is_err());
     }
 
     #[test]
