@@ -2,9 +2,9 @@
 //!
 //! `models/` is looked for in these places, and nowhere else:
 //! 1. the folder that `POLYSTEP_MODELS` names;
-//! 2. beside the binary;
+//! 2. beside the binary, or in the folder of the Python package;
 //! 3. in the clone whose `target/` holds the binary;
-//! 4. in the clone that the binary was built in.
+//! 4. in the clone that the program was built in.
 //!
 //! A folder of that name which holds none of our models is skipped. Only the weights of the chosen model are read.
 
@@ -16,6 +16,7 @@ use polystep_record::RunFolder;
 use polystep_study::Metrics;
 
 use crate::failure::{Result, bad_input};
+use crate::launch;
 
 /// Names the folder of the models.
 const VARIABLE: &str = "POLYSTEP_MODELS";
@@ -54,14 +55,13 @@ pub fn folder() -> Option<PathBuf> {
     if let Some(named) = std::env::var_os(VARIABLE) {
         return Some(PathBuf::from(named)).filter(|f| f.is_dir());
     }
-    let binary = std::env::current_exe().ok();
     let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models");
-    places(binary.as_deref()).into_iter().chain(built.canonicalize()).find(|f| holds_models(f))
+    places(launch::folder()).into_iter().chain(built.canonicalize()).find(|f| holds_models(f))
 }
 
-/// Where `models/` may be for a binary.
-fn places(binary: Option<&Path>) -> Vec<PathBuf> {
-    let Some(beside) = binary.and_then(Path::parent) else { return Vec::new() };
+/// Where `models/` may be for a program that lies in this folder.
+fn places(folder: Option<&Path>) -> Vec<PathBuf> {
+    let Some(beside) = folder else { return Vec::new() };
     let target = beside.parent().filter(|target| target.file_name().is_some_and(|name| name == "target"));
     [Some(beside), target.and_then(Path::parent)].into_iter().flatten().map(|f| f.join("models")).collect()
 }
@@ -127,10 +127,10 @@ mod tests {
     /// Whoever can write to a folder above the binary must not be able to supply its models.
     #[test]
     fn models_are_not_looked_for_in_every_folder_above_the_binary() {
-        let places = |binary: &str| places(Some(Path::new(binary)));
-        assert_eq!(places("/usr/local/bin/polystep"), [Path::new("/usr/local/bin/models")]);
+        let places = |folder: &str| places(Some(Path::new(folder)));
+        assert_eq!(places("/usr/local/bin"), [Path::new("/usr/local/bin/models")]);
         let clone = ["/home/a/polystep/target/release/models", "/home/a/polystep/models"];
-        assert_eq!(places("/home/a/polystep/target/release/polystep"), clone.map(PathBuf::from));
+        assert_eq!(places("/home/a/polystep/target/release"), clone.map(PathBuf::from));
     }
 
     #[test]

@@ -10,7 +10,6 @@ use std::ffi::OsString;
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::ops::Range;
-use std::process::ExitCode;
 
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteDiagnostic, NamedSource, Report};
 use polystep_core::space::SpaceError;
@@ -83,17 +82,17 @@ pub fn bad_space(error: SpaceError, name: &str, text: &str) -> Failure {
 
 impl Failure {
     /// Says what happened and gives the exit code.
-    pub fn report(self) -> ExitCode {
+    pub fn report(self) -> u8 {
         let (text, code) = match self {
             Failure::BadInput(report) => (render(report.as_ref()), 2),
             Failure::Runtime(error) => (format!("error: {}\n", printable(&sentence(&error))), 1),
-            Failure::AnsweredNo => return ExitCode::FAILURE,
+            Failure::AnsweredNo => return 1,
             Failure::Interrupted => ("interrupted; nothing half-written is left\n".to_owned(), 130),
-            Failure::ClosedPipe => return ExitCode::SUCCESS,
+            Failure::ClosedPipe => return 0,
         };
         // Nothing is left to be done when even standard error is gone.
         let _ = io::stderr().lock().write_all(text.as_bytes());
-        ExitCode::from(code)
+        code
     }
 }
 

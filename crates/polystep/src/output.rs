@@ -94,10 +94,10 @@ pub fn note(line: impl Display) {
 }
 
 /// Writes one line to standard output; a closed pipe is the caller's to pass on.
-#[macro_export]
 macro_rules! say {
     ($($part:tt)*) => {
         std::io::Write::write_fmt(&mut std::io::stdout(), format_args!("{}\n", format_args!($($part)*)))
             .map_err(|e| $crate::failure::Failure::from($crate::output::cannot_write($crate::output::STDOUT, e)))
     };
 }
+pub(crate) use say;

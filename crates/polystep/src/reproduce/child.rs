@@ -7,7 +7,7 @@
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{IsTerminal, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -16,6 +16,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use crate::failure::Result;
 use crate::interrupt;
+use crate::launch;
 use crate::output::note;
 
 /// How often the parent checks on a child.
@@ -39,7 +40,7 @@ pub enum Ended {
     Freed,
 }
 
-/// Runs this binary with `args`, and stops it in time for the deadline, if there is one. `name` is the run that it works on.
+/// Runs this program with `args`, and stops it in time for the deadline, if there is one. `name` is the run that it works on.
 pub fn run(name: &str, args: &[String], log: &Path, deadline: Option<Instant>, board: &Board) -> Result<Ended> {
     let cannot = |what: &str| format!("cannot {what} {}", log.display());
     let mut file = OpenOptions::new().create(true).append(true).open(log).with_context(|| cannot("write"))?;
@@ -58,8 +59,7 @@ pub fn run(name: &str, args: &[String], log: &Path, deadline: Option<Instant>, b
     }
     writeln!(file, "$ polystep {}", args.join(" "))?;
     let began = file.metadata()?.len();
-    let program = std::env::current_exe().context("cannot find this program")?;
-    let mut command = Command::new(program);
+    let mut command = launch::another()?;
     command.args(args).stdin(Stdio::piped()).stdout(file.try_clone()?).stderr(file);
     let mut child = command.spawn().context("cannot start a child of this program")?;
     let line = board.line(name);
