@@ -1,10 +1,7 @@
 //! The dropout mask of one op in one step. It is not stored: the backward op draws the same mask again. See [`crate::philox`].
 //!
-//! Eight counters are drawn side by side, so that the compiler makes vector code of the generator. The numbers are those of
-//! `philox::keep4`.
-
 use crate::Dropout;
-use crate::philox::threshold;
+use crate::philox::{philox_many, threshold};
 
 /// Counters drawn at once.
 const SIDE: usize = 8;
@@ -28,7 +25,8 @@ impl Mask {
     #[inline(always)]
     pub fn row(&self, row: usize, d: usize, mut f: impl FnMut(usize, f32)) {
         for first in (0..d).step_by(4 * SIDE) {
-            let words = self.words(row, first / 4);
+            let counters = std::array::from_fn(|i| (first / 4 + i) as u32);
+            let words = philox_many::<SIDE>([counters, [row as u32; SIDE], [self.site; SIDE], [0; SIDE]], self.seed);
             let mut keep = [0f32; 4 * SIDE];
             for i in 0..SIDE {
                 for (w, words) in words.iter().enumerate() {
@@ -40,33 +38,25 @@ impl Mask {
             }
         }
     }
-
-    /// `philox` of the counters (c + i, row, site, 0): word w of counter i is at `[w][i]`.
-    #[inline(always)]
-    fn words(&self, row: usize, c: usize) -> [[u32; SIDE]; 4] {
-        let mut x: [[u32; SIDE]; 4] =
-            [std::array::from_fn(|i| (c + i) as u32), [row as u32; SIDE], [self.site; SIDE], [0; SIDE]];
-        let (mut k0, mut k1) = (self.seed as u32, (self.seed >> 32) as u32);
-        for _ in 0..10 {
-            let a: [u64; SIDE] = std::array::from_fn(|i| u64::from(x[0][i]) * 0xD251_1F53);
-            let b: [u64; SIDE] = std::array::from_fn(|i| u64::from(x[2][i]) * 0xCD9E_8D57);
-            x = [
-                std::array::from_fn(|i| (b[i] >> 32) as u32 ^ x[1][i] ^ k0),
-                std::array::from_fn(|i| b[i] as u32),
-                std::array::from_fn(|i| (a[i] >> 32) as u32 ^ x[3][i] ^ k1),
-                std::array::from_fn(|i| a[i] as u32),
-            ];
-            k0 = k0.wrapping_add(0x9E37_79B9);
-            k1 = k1.wrapping_add(0xBB67_AE85);
-        }
-        x
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::philox::keep4;
+    use crate::philox::philox;
+
+    /// The factors (0 or 1/(1 − p)) of columns 4c … 4c+3.
+    fn keep4(p: f32, site: u32, seed: u64, row: usize, c: usize) -> [f32; 4] {
+        let (limit, scale) = (threshold(p), 1.0 / (1.0 - p));
+        philox([c as u32, row as u32, site, 0], seed).map(|w| if w >= limit { scale } else { 0.0 })
+    }
+
+    #[test]
+    fn keeps_the_expectation() {
+        let n = 100_000;
+        let mean: f32 = (0..n / 4).flat_map(|c| keep4(0.3, 7, 42, 5, c)).sum::<f32>() / n as f32;
+        assert!((mean - 1.0).abs() < 0.01, "{mean}");
+    }
 
     #[test]
     fn the_same_as_one_by_one() {

@@ -7,7 +7,6 @@
 
 use super::gemm::{Done, Plus, tall, wide, wide_packed};
 use super::matrix::Matrix;
-use super::narrow;
 use super::{Buffer, activation};
 use crate::Activation;
 use std::slice::{from_raw_parts, from_raw_parts_mut};
@@ -43,14 +42,10 @@ pub unsafe fn forward(x: Matrix, weights: Weights, y: Matrix, then: Then, scratc
     assert!(b.is_none_or(|b| b.len() == w.rows) && (x.cols, y.cols) == (w.cols, w.rows));
     let done = finish(y, then);
     let plus = b.map_or(Plus::Nothing, Plus::Row);
-    // SAFETY: the caller's promise; `narrow` puts every element of y once.
+    // SAFETY: the caller's promise.
     unsafe {
         match packed {
             Some(packed) => wide_packed(y, plus, x, packed, done),
-            None if x.rows <= narrow::ROWS => {
-                narrow::forward(x, w, b, |i, j, v| *y.at(i, j) = v);
-                done(Done { first: 0, rows: x.rows, left: 0, cols: y.cols });
-            }
             None => wide(y, plus, x, w.t(), scratch, done),
         }
     }

@@ -17,7 +17,6 @@ mod linear;
 mod loss;
 mod math;
 mod matrix;
-mod narrow;
 mod norm;
 mod ops;
 mod pack;

@@ -33,12 +33,6 @@ impl Lengths {
     }
 }
 
-/// One launch for the sequences with more than `above` and at most `rows` tokens (0: no limit).
-struct Variant {
-    rows: usize,
-    above: usize,
-}
-
 /// The kernels of one direction.
 struct Kernels {
     short: &'static str,
@@ -58,8 +52,9 @@ impl Recorder<'_> {
         if self.few(heads) { 2 } else { 1 }
     }
 
-    /// The launches that together cover every sequence.
-    fn variants(&self, it: &Attention, kernel: &'static str) -> Vec<Variant> {
+    /// The launches that together cover every sequence: each takes those with more than `above` and at most `rows` tokens
+    /// (0: no limit), given as (rows, above).
+    fn variants(&self, it: &Attention, kernel: &'static str) -> Vec<(usize, usize)> {
         let found = self.lengths.get(it.queries, it.keys);
         let mut loaded = short_units(it.heads.dim).map(|unit| self.machine.has(&unit, kernel));
         if self.few(it.heads) {
@@ -73,13 +68,13 @@ impl Recorder<'_> {
             seen |= found[i];
             if loaded[i] {
                 if seen {
-                    variants.push(Variant { rows: SHORT[i], above });
+                    variants.push((SHORT[i], above));
                 }
                 (above, seen) = (SHORT[i], false);
             }
         }
         if seen || found[SHORT.len()] || variants.is_empty() {
-            variants.push(Variant { rows: 0, above });
+            variants.push((0, above));
         }
         variants
     }
@@ -108,7 +103,7 @@ impl Recorder<'_> {
         let (heads, dim) = (it.heads.count, it.heads.dim);
         let sequences = self.machine.limits.sequences.max(1);
         let mut works = Vec::new();
-        for (i, Variant { rows, above }) in self.variants(it, kernels.short).into_iter().enumerate() {
+        for (i, (rows, above)) in self.variants(it, kernels.short).into_iter().enumerate() {
             let mut args = args.clone().int(above).int(i32::from(i == 0));
             works.push(if rows == 0 {
                 let (file, name, tiles, shares) = kernels.long;

@@ -12,10 +12,8 @@ use std::ffi::{CString, c_char};
 use cudarc::nvrtc::sys;
 
 use super::{cache, product};
-use crate::{
-    Activate, ActivateBack, AddNorm, AddNormBack, CachedAttention, Embed, EmbedBack, EngineError, Linear, Result,
-};
-use crate::{LinearBack, Op, Program, SourceAttention};
+use crate::{ActivateBack, AddNormBack, Attention, CachedAttention, EmbedBack, EngineError, LinearBack, Op, Program};
+use crate::{Result, SourceAttention};
 
 /// Names and texts of files in `kernels/`.
 macro_rules! files {
@@ -73,52 +71,47 @@ pub(super) fn short_units(head_dim: usize) -> [Unit; 3] {
 
 /// The units that some programs need, in a fixed order.
 pub(super) fn units(programs: &[Program]) -> Vec<Unit> {
-    let mut set = BTreeSet::from([Unit::new("optimiser.cu", &[])]);
-    for program in programs {
-        let cols = |slot| program.info(slot).cols;
-        for op in &program.ops {
-            match op {
-                Op::Embed(Embed { token, .. }) | Op::EmbedBack(EmbedBack { of: Embed { token, .. }, .. }) => {
-                    set.insert(Unit::new("embed.cu", &[("D", token.cols), ("V", token.rows)]));
-                }
-                Op::AddNorm(AddNorm { norm, .. }) | Op::AddNormBack(AddNormBack { of: AddNorm { norm, .. }, .. }) => {
-                    set.insert(Unit::new("norm.cu", &[("D", norm.gamma.len())]));
-                }
-                Op::Activate(Activate { x, .. }) | Op::ActivateBack(ActivateBack { of: Activate { x, .. }, .. }) => {
-                    set.insert(Unit::new("activate.cu", &[("VEC", pack_width(cols(*x)))]));
-                    set.extend(product::units());
-                }
-                Op::Linear(_) => set.extend(product::units()),
-                Op::LinearBack(LinearBack { of: Linear { b, w, .. }, dy, .. }) => {
-                    if b.is_some() {
-                        let width = pack_width(cols(dy.slot)).min(pack_width(dy.col)).min(pack_width(w.rows));
-                        set.insert(Unit::new("activate.cu", &[("VEC", width)]));
-                    }
-                    set.extend(product::units());
-                }
-                Op::Attention(it) => {
-                    set.insert(Unit::new("attention.cu", &[("HD", it.heads.dim)]));
-                    set.extend(short_units(it.heads.dim));
-                }
-                Op::AttentionBack(back) => {
-                    set.insert(Unit::new("attention_back.cu", &[("HD", back.of.heads.dim)]));
-                    set.extend(short_units(back.of.heads.dim));
-                }
-                Op::CrossEntropy(it) => {
-                    set.insert(Unit::new("loss.cu", &[("V", cols(it.logits))]));
-                }
-                Op::CachedAttention(CachedAttention { heads, .. })
-                | Op::SourceAttention(SourceAttention { heads, .. }) => {
-                    set.insert(Unit::new("decode.cu", &[("HD", heads.dim)]));
-                }
-                Op::BestTokens(it) => {
-                    set.insert(Unit::new("top.cu", &[("V", cols(it.logits))]));
-                }
-                Op::Adam(_) => {}
-            }
-        }
-    }
+    let of_program = |program: &Program| program.ops.iter().flat_map(|op| units_of(program, op)).collect::<Vec<_>>();
+    let mut set: BTreeSet<Unit> = programs.iter().flat_map(of_program).collect();
+    set.insert(Unit::new("optimiser.cu", &[]));
     set.into_iter().collect()
+}
+
+fn units_of(program: &Program, op: &Op) -> Vec<Unit> {
+    let cols = |slot| program.info(slot).cols;
+    let one = |file, name, value| Unit::new(file, &[(name, value)]);
+    match op {
+        Op::Embed(it) | Op::EmbedBack(EmbedBack { of: it, .. }) => {
+            vec![Unit::new("embed.cu", &[("D", it.token.cols), ("V", it.token.rows)])]
+        }
+        Op::AddNorm(it) | Op::AddNormBack(AddNormBack { of: it, .. }) => {
+            vec![one("norm.cu", "D", it.norm.gamma.len())]
+        }
+        Op::Activate(it) | Op::ActivateBack(ActivateBack { of: it, .. }) => {
+            let activate = one("activate.cu", "VEC", pack_width(cols(it.x)));
+            product::units().into_iter().chain([activate]).collect()
+        }
+        Op::Linear(_) => product::units().into(),
+        Op::LinearBack(LinearBack { of, dy, .. }) => {
+            let width = pack_width(cols(dy.slot)).min(pack_width(dy.col)).min(pack_width(of.w.rows));
+            let sums = of.b.map(|_| one("activate.cu", "VEC", width));
+            product::units().into_iter().chain(sums).collect()
+        }
+        Op::Attention(Attention { heads, .. }) => attention_units("attention.cu", heads.dim),
+        Op::AttentionBack(back) => attention_units("attention_back.cu", back.of.heads.dim),
+        Op::CrossEntropy(it) => vec![one("loss.cu", "V", cols(it.logits))],
+        Op::CachedAttention(CachedAttention { heads, .. }) | Op::SourceAttention(SourceAttention { heads, .. }) => {
+            vec![one("decode.cu", "HD", heads.dim)]
+        }
+        Op::BestTokens(it) => vec![one("top.cu", "V", cols(it.logits))],
+        Op::Adam(_) => Vec::new(),
+    }
+}
+
+/// The kernels for long sequences, in `file`, and those for short ones.
+fn attention_units(file: &'static str, head_dim: usize) -> Vec<Unit> {
+    let long = Unit::new(file, &[("HD", head_dim)]);
+    short_units(head_dim).into_iter().chain([long]).collect()
 }
 
 fn fail(unit: &Unit, what: &str, status: sys::nvrtcResult) -> EngineError {

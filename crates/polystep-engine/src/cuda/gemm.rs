@@ -93,6 +93,16 @@ fn check<T>(what: &str, outcome: Result<T, result::CublasError>) -> Result<T> {
     outcome.map_err(|error| EngineError::Device { what: what.into(), message: format!("{:?}", error.0) })
 }
 
+/// Sets an attribute of a product.
+///
+/// # Safety
+/// The descriptor is alive, and the value has the type that the attribute's documentation names.
+unsafe fn set<T>(desc: sys::cublasLtMatmulDesc_t, which: sys::cublasLtMatmulDescAttributes_t, value: T) -> Result {
+    // SAFETY: the caller's promise; the value is read before the call returns.
+    let outcome = unsafe { result::set_matmul_desc_attribute(desc, which, (&raw const value).cast(), size_of::<T>()) };
+    check("cublasLtMatmulDescSetAttribute", outcome)
+}
+
 fn alignment(at: u64, ld: usize, element: usize) -> u32 {
     let bits = at | (ld * element) as u64 | 256;
     1 << bits.trailing_zeros()
@@ -144,50 +154,39 @@ impl Gemms {
             layouts: [layout(narrow, a, g.lda)?, layout(narrow, b, g.ldb)?, layout(d_type, (g.m, g.n), g.ldd)?],
             algorithm: sys::cublasLtMatmulAlgo_t { data: [0; 8] },
         };
-        // SAFETY: every attribute is given a value of the type and size that its documentation names; the descriptors are
-        // alive; the results array has room for the one answer asked for.
+        // SAFETY: every attribute is given a value of the type that its documentation names; the descriptors are alive; the
+        // results array has room for the one answer asked for.
         unsafe {
-            let set = |which, value: *const c_void, size| {
-                check("cublasLtMatmulDescSetAttribute", result::set_matmul_desc_attribute(desc, which, value, size))
-            };
-            let (ta, tb) = (i32::from(g.a_transposed), i32::from(g.b_transposed));
-            set(D::CUBLASLT_MATMUL_DESC_TRANSA, (&raw const ta).cast(), 4)?;
-            set(D::CUBLASLT_MATMUL_DESC_TRANSB, (&raw const tb).cast(), 4)?;
+            set(desc, D::CUBLASLT_MATMUL_DESC_TRANSA, i32::from(g.a_transposed))?;
+            set(desc, D::CUBLASLT_MATMUL_DESC_TRANSB, i32::from(g.b_transposed))?;
             if g.bias {
-                let epilogue = sys::cublasLtEpilogue_t::CUBLASLT_EPILOGUE_BIAS;
-                set(D::CUBLASLT_MATMUL_DESC_EPILOGUE, (&raw const epilogue).cast(), 4)?;
-                set(D::CUBLASLT_MATMUL_DESC_BIAS_POINTER, (&raw const at.bias).cast(), 8)?;
+                set(desc, D::CUBLASLT_MATMUL_DESC_EPILOGUE, sys::cublasLtEpilogue_t::CUBLASLT_EPILOGUE_BIAS)?;
+                set(desc, D::CUBLASLT_MATMUL_DESC_BIAS_POINTER, at.bias)?;
             }
             if g.beside > 0 {
-                let processors = g.beside as i32;
-                set(D::CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, (&raw const processors).cast(), 4)?;
+                set(desc, D::CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, g.beside as i32)?;
             }
             let preference = check("cublasLtMatmulPreferenceCreate", result::create_matmul_pref())?;
             let prefer = |which, value: *const c_void, size| {
-                check(
-                    "cublasLtMatmulPreferenceSetAttribute",
-                    result::set_matmul_pref_attribute(preference, which, value, size),
-                )
+                let what = "cublasLtMatmulPreferenceSetAttribute";
+                check(what, result::set_matmul_pref_attribute(preference, which, value, size))
             };
-            // Split sums through the workspace only: 2 = in the compute type, 4 = in the output type; 1 (in place) is atomic.
-            let schemes: u32 = 2 | 4;
             let space = WORKSPACE;
             prefer(P::CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, (&raw const space).cast(), 8)?;
-            prefer(P::CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, (&raw const schemes).cast(), 4)?;
             let [aa, ab, ad] = key.alignment;
-            prefer(P::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, (&raw const aa).cast(), 4)?;
-            prefer(P::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, (&raw const ab).cast(), 4)?;
-            prefer(P::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, (&raw const ad).cast(), 4)?;
-            prefer(P::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, (&raw const ad).cast(), 4)?;
+            let words: [(P, u32); 5] = [
+                // Split sums through the workspace only: 2 = in the compute type, 4 = in the output type; 1 (in place) is atomic.
+                (P::CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, 2 | 4),
+                (P::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, aa),
+                (P::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, ab),
+                (P::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, ad),
+                (P::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, ad),
+            ];
+            words.iter().try_for_each(|(which, word)| prefer(*which, (&raw const *word).cast(), 4))?;
             let [la, lb, ld] = plan.layouts;
             let found = result::get_matmul_algo_heuristic(self.handle, desc, la, lb, ld, ld, preference);
             let _ = result::destroy_matmul_pref(preference);
-            plan.algorithm = found
-                .map_err(|error| EngineError::Device {
-                    what: format!("cublasLtMatmulAlgoGetHeuristic for {g:?}"),
-                    message: format!("{:?}", error.0),
-                })?
-                .algo;
+            plan.algorithm = check(&format!("cublasLtMatmulAlgoGetHeuristic for {g:?}"), found)?.algo;
         }
         Ok(plan)
     }
@@ -207,9 +206,7 @@ impl Gemms {
         // executor's graphs); the workspace belongs to this stream alone; scalars are read before the call returns.
         unsafe {
             if gemm.bias {
-                let which = sys::cublasLtMatmulDescAttributes_t::CUBLASLT_MATMUL_DESC_BIAS_POINTER;
-                let value = (&raw const at.bias).cast();
-                check("cublasLtMatmulDescSetAttribute", result::set_matmul_desc_attribute(plan.desc, which, value, 8))?;
+                set(plan.desc, sys::cublasLtMatmulDescAttributes_t::CUBLASLT_MATMUL_DESC_BIAS_POINTER, at.bias)?;
             }
             check(
                 "cublasLtMatmul",

@@ -5,6 +5,7 @@
 
 #![allow(unsafe_code)] // dlopen
 
+use std::env::{split_paths, var_os};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::path::{Path, PathBuf};
 
@@ -72,88 +73,52 @@ fn children(folder: &Path, wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
 
 /// Folders of a Python installation's `nvidia-*` packages.
 fn python_folders(prefix: &Path) -> Vec<PathBuf> {
-    let mut folders = Vec::new();
-    for python in children(&prefix.join("lib"), |n| n.starts_with("python3")) {
-        for package in children(&python.join("site-packages/nvidia"), |_| true) {
-            folders.push(package.join("lib"));
-        }
-    }
-    folders
+    let pythons = children(&prefix.join("lib"), |n| n.starts_with("python3"));
+    let packages = pythons.iter().flat_map(|python| children(&python.join("site-packages/nvidia"), |_| true));
+    packages.map(|package| package.join("lib")).collect()
 }
 
 /// Where CUDA libraries lie when the loader does not know them: our own variables, the toolkit, Python packages.
-fn folders() -> Vec<PathBuf> {
-    let mut folders: Vec<PathBuf> = ["POLYSTEP_NVRTC_DIR", "POLYSTEP_CUDA_DIR"]
-        .iter()
-        .filter_map(|name| std::env::var_os(name).map(PathBuf::from))
-        .collect();
-    for name in ["CUDA_HOME", "CUDA_PATH"] {
-        if let Some(home) = std::env::var_os(name) {
-            folders.push(Path::new(&home).join("lib64"));
-        }
-    }
-    folders.push("/usr/local/cuda/lib64".into());
-    folders.push("/usr/local/cuda/targets/x86_64-linux/lib".into());
-    for name in ["VIRTUAL_ENV", "CONDA_PREFIX"] {
-        if let Some(prefix) = std::env::var_os(name) {
-            folders.extend(python_folders(Path::new(&prefix)));
-        }
-    }
-    if let Some(path) = std::env::var_os("PATH") {
-        for bin in std::env::split_paths(&path) {
-            if let (true, Some(prefix)) = (bin.join("python3").exists(), bin.parent()) {
-                folders.extend(python_folders(prefix));
-            }
-        }
-    }
-    if let Some(home) = std::env::var_os("HOME") {
-        folders.extend(python_folders(&Path::new(&home).join(".local")));
-    }
-    folders
+fn folders() -> impl Iterator<Item = PathBuf> {
+    let named = |names: [&'static str; 2]| names.into_iter().filter_map(var_os).map(PathBuf::from);
+    let toolkit = named(["CUDA_HOME", "CUDA_PATH"]).map(|home| home.join("lib64"));
+    let usual = ["/usr/local/cuda/lib64", "/usr/local/cuda/targets/x86_64-linux/lib"].map(PathBuf::from);
+    let bins: Vec<PathBuf> = split_paths(&var_os("PATH").unwrap_or_default()).collect();
+    let pythons = bins.into_iter().filter(|bin| bin.join("python3").exists());
+    let installed = pythons.filter_map(|bin| Some(bin.parent()?.to_path_buf()));
+    let users = var_os("HOME").map(|home| Path::new(&home).join(".local"));
+    let prefixes = named(["VIRTUAL_ENV", "CONDA_PREFIX"]).chain(installed).chain(users);
+    let packages = prefixes.flat_map(|prefix| python_folders(&prefix));
+    named(["POLYSTEP_NVRTC_DIR", "POLYSTEP_CUDA_DIR"]).chain(toolkit).chain(usual).chain(packages)
 }
 
 /// Opens the first of `names` that the loader or one of our folders has. The libraries `before` are opened first, from the same
-/// folder.
+/// folder. If the user has named a folder, the loader is asked last.
 fn find(names: &[&str], before: &str, help: &str) -> Result<Library> {
-    let own = std::env::var_os("POLYSTEP_NVRTC_DIR").is_some();
-    let loader = |found: &mut Option<Library>| {
-        for name in names {
-            if found.is_none() && open(Path::new(name)).is_ok() {
-                *found = Some(Library { name: (*name).into(), place: "the loader's path".into() });
+    let mut why = String::new();
+    let by_loader = || names.iter().find(|name| open(Path::new(name)).is_ok()).map(|name| (*name, None));
+    let mut in_folder = || {
+        let places = folders().flat_map(|folder| names.iter().map(move |name| (*name, folder.clone())));
+        for (name, folder) in places.filter(|(name, folder)| folder.join(name).exists()) {
+            if !before.is_empty() {
+                let firsts = children(&folder, |n| n.starts_with(before) && !n.contains(".alt."));
+                firsts.iter().for_each(|first| drop(open(first)));
+            }
+            match open(&folder.join(name)) {
+                Ok(()) => return Some((name, Some(folder))),
+                Err(message) => why = format!(" ({message})"),
             }
         }
+        None
     };
-    let mut found = None;
-    if !own {
-        loader(&mut found);
-    }
-    let mut last = String::new();
-    if found.is_none() {
-        'folders: for folder in folders() {
-            for name in names {
-                let path = folder.join(name);
-                if !path.exists() {
-                    continue;
-                }
-                if !before.is_empty() {
-                    for first in children(&folder, |n| n.starts_with(before) && !n.contains(".alt.")) {
-                        let _ = open(&first);
-                    }
-                }
-                match open(&path) {
-                    Ok(()) => {
-                        found = Some(Library { name: (*name).into(), place: folder.display().to_string() });
-                        break 'folders;
-                    }
-                    Err(message) => last = format!(" ({message})"),
-                }
-            }
-        }
-    }
-    if own {
-        loader(&mut found);
-    }
-    found.ok_or_else(|| EngineError::MissingLibrary { library: names[0].into(), help: format!("{help}{last}") })
+    let found = match var_os("POLYSTEP_NVRTC_DIR") {
+        Some(_) => in_folder().or_else(by_loader),
+        None => by_loader().or_else(in_folder),
+    };
+    let place = |folder: Option<PathBuf>| folder.map_or("the loader's path".into(), |path| path.display().to_string());
+    found
+        .map(|(name, folder)| Library { name: name.into(), place: place(folder) })
+        .ok_or_else(|| EngineError::MissingLibrary { library: names[0].into(), help: format!("{help}{why}") })
 }
 
 /// The driver.

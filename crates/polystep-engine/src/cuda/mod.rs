@@ -36,10 +36,11 @@ use crate::{
 };
 use attention::Lengths;
 use compile::Unit;
-use driver::{Args, Device, Event, Graph, Grid, Pinned};
+use driver::{Args, Device, DeviceMemory, Event, Graph, Grid, Pinned};
 use input::InputBlock;
-use machine::{Machine, RING, capacity};
+use machine::{Machine, RING, SIDES, capacity};
 use record::{Mode, Recorder};
+use schedule::Schedule;
 
 /// How many steps the host may be ahead of the device.
 const AHEAD: usize = 8;
@@ -134,7 +135,7 @@ impl Cuda {
         }
         self.prepare(key)?;
         let (program, rows, lengths) = key;
-        let recorder = Recorder::new(&mut self.machine, program, rows, lengths, Mode::Capture(record::schedule()));
+        let recorder = Recorder::new(&mut self.machine, program, rows, lengths, Mode::Capture(Schedule::new(SIDES)));
         let block = recorder.block;
         if let (Some(graph), _) = recorder.finish()? {
             graph.upload(&self.machine.streams[0])?;
@@ -194,12 +195,21 @@ impl Cuda {
         Ok(costs)
     }
 
-    fn flat(&self, what: &'static str, got: usize) -> Result {
-        check_len(what, got, self.flat_len())
-    }
-
     fn flat_len(&self) -> usize {
         self.machine.programs.iter().map(|p| p.params).max().unwrap_or(0)
+    }
+
+    /// Waits; all of a flat buffer.
+    fn flat(&self, of: fn(&Machine) -> &DeviceMemory) -> Result<Vec<f32>> {
+        self.machine.wait()?;
+        of(&self.machine).get(0, self.flat_len())
+    }
+
+    /// Waits, and replaces a flat buffer.
+    fn set_flat(&self, what: &'static str, of: fn(&Machine) -> &DeviceMemory, values: &[f32]) -> Result {
+        check_len(what, values.len(), self.flat_len())?;
+        self.machine.wait()?;
+        of(&self.machine).put(0, values)
     }
 
     /// Real rows of a slot after the last run.
@@ -274,14 +284,11 @@ impl Executor for Cuda {
     }
 
     fn params(&mut self) -> Result<Vec<f32>> {
-        self.machine.wait()?;
-        self.machine.params.get(0, self.flat_len())
+        self.flat(|machine| &machine.params)
     }
 
     fn set_params(&mut self, params: &[f32]) -> Result {
-        self.flat("the parameters", params.len())?;
-        self.machine.wait()?;
-        self.machine.params.put(0, params)?;
+        self.set_flat("the parameters", |machine| &machine.params, params)?;
         let groups = self.machine.flat / 4;
         let args = Args::default().ptr(self.machine.params.at).ptr(self.machine.copy.at).int(groups);
         let kernel = self.machine.kernel(&Unit::new("optimiser.cu", &[]), "copy_params")?;
@@ -290,30 +297,22 @@ impl Executor for Cuda {
     }
 
     fn moments(&mut self) -> Result<(Vec<f32>, Vec<f32>)> {
-        self.machine.wait()?;
-        let len = self.flat_len();
-        Ok((self.machine.first.get(0, len)?, self.machine.second.get(0, len)?))
+        Ok((self.flat(|machine| &machine.first)?, self.flat(|machine| &machine.second)?))
     }
 
     fn set_moments(&mut self, first: &[f32], second: &[f32]) -> Result {
-        self.flat("the first moments", first.len())?;
-        self.flat("the second moments", second.len())?;
-        self.machine.wait()?;
-        self.machine.first.put(0, first)?;
-        self.machine.second.put(0, second)
+        self.set_flat("the first moments", |machine| &machine.first, first)?;
+        self.set_flat("the second moments", |machine| &machine.second, second)
     }
 }
 
 impl Inspect for Cuda {
     fn grads(&mut self) -> Result<Vec<f32>> {
-        self.machine.wait()?;
-        self.machine.grads.get(0, self.flat_len())
+        self.flat(|machine| &machine.grads)
     }
 
     fn set_grads(&mut self, grads: &[f32]) -> Result {
-        self.flat("the gradient", grads.len())?;
-        self.machine.wait()?;
-        self.machine.grads.put(0, grads)
+        self.set_flat("the gradient", |machine| &machine.grads, grads)
     }
 
     fn read(&mut self, program: usize, slot: Slot) -> Result<Vec<f32>> {

@@ -6,7 +6,7 @@
 use super::compile::Unit;
 use super::driver::{Args, Grid};
 use super::lower::{gelu, slots};
-use super::record::{Columns, Recorder, Sums};
+use super::record::{Columns, Recorder, Sums, Work};
 use super::schedule::{Partial, Path, Resource};
 use crate::{Activate, ActivateBack, Dtype, Linear, LinearBack, Op, Param, Result, View};
 
@@ -105,21 +105,34 @@ impl Recorder<'_> {
                 "dx product+slope"
             }
         };
-        let args = Args::default()
-            .ptr(self.view(x))
-            .int(self.cols(x.slot))
-            .ptr(self.copy(w))
-            .int(w.cols)
-            .ptrs([bias.map_or(0, |b| self.copy(b)), self.view(y)])
-            .int(self.cols(y.slot))
-            .ptrs([self.at_if(kept.map(|act| act.x)), sums])
-            .int(k)
-            .int(kept.map_or(0, |act| gelu(act.kind)));
-        let grid = Grid { blocks: (n / TILE, rows / TILE, 1), threads: (128, 1), shared: shared(k) };
-        let mut work = self.kernel(&unit, "product", grid, args)?;
-        work.label = format!("{what} {rows}x{n}x{k}");
+        let operands = [self.operand(x), (self.copy(w), w.cols), self.operand(y)];
+        let extra = [bias.map_or(0, |b| self.copy(b)), self.at_if(kept.map(|act| act.x)), sums];
+        let activation = kept.map_or(0, |act| gelu(act.kind));
+        let work = self.product_work(what, &unit, operands, extra, [rows, n, k], activation)?;
         self.submit(Path::Critical, &reads, &writes, work)?;
         Ok(true)
+    }
+
+    /// Address and row stride of a view.
+    fn operand(&self, view: View) -> (u64, usize) {
+        (self.view(view), self.cols(view.slot))
+    }
+
+    /// A launch of product.cu: C (m × n) from A and B, summed over k. `extra` are the bias, what is kept before an activation, and
+    /// the column sums.
+    fn product_work(
+        &self,
+        what: &str,
+        unit: &Unit,
+        [a, b, c]: [(u64, usize); 3],
+        [bias, kept, sums]: [u64; 3],
+        [m, n, k]: [usize; 3],
+        activation: i32,
+    ) -> Result<Work> {
+        let args = Args::default().ptr(a.0).int(a.1).ptr(b.0).int(b.1).ptrs([bias, c.0]).int(c.1).ptrs([kept, sums]);
+        let grid = Grid { blocks: (n / TILE, m / TILE, 1), threads: (128, 1), shared: shared(k) };
+        let work = self.kernel(unit, "product", grid, args.int(k).int(activation))?;
+        Ok(Work { label: format!("{what} {m}x{n}x{k}"), ..work })
     }
 
     /// A weight gradient by our own kernel; false if its shape does not fit. It fills fewer multiprocessors than cuBLASLt's,
@@ -129,19 +142,8 @@ impl Recorder<'_> {
         if !self.fits(rows, [w.rows, w.cols], [x, dy], &unit) || !w.offset.is_multiple_of(2) {
             return Ok(false);
         }
-        let args = Args::default()
-            .ptr(self.view(dy))
-            .int(self.cols(dy.slot))
-            .ptr(self.view(x))
-            .int(self.cols(x.slot))
-            .ptrs([0, self.grad(w)])
-            .int(w.cols)
-            .ptrs([0, 0])
-            .int(rows)
-            .int(0);
-        let grid = Grid { blocks: (w.cols / TILE, w.rows / TILE, 1), threads: (128, 1), shared: shared(rows) };
-        let mut work = self.kernel(&unit, "product", grid, args)?;
-        work.label = format!("dw product {}x{}x{rows}", w.rows, w.cols);
+        let operands = [self.operand(dy), self.operand(x), (self.grad(w), w.cols)];
+        let work = self.product_work("dw product", &unit, operands, [0; 3], [w.rows, w.cols, rows], 0)?;
         self.submit(Path::Side, &slots([x.slot, dy.slot]), &[Resource::Grad(w.offset)], work)?;
         Ok(true)
     }

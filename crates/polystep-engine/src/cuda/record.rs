@@ -11,7 +11,7 @@ use super::compile::Unit;
 use super::driver::{Args, DeviceMemory, Event, Graph, Grid, Kernel};
 use super::gemm::{Gemm, Operands};
 use super::input::InputBlock;
-use super::machine::{JobTable, Machine, SIDES};
+use super::machine::{JobTable, Machine};
 use super::schedule::{Partial, Path, Placement, Resource, Schedule};
 use crate::{Dim, Param, Program, Result, Slot, View};
 
@@ -365,9 +365,4 @@ fn time(machine: &Machine, work: &Work) -> Result<f64> {
     end.record(stream)?;
     end.wait()?;
     Ok(begin.microseconds(&end)? / REPEAT as f64)
-}
-
-/// The schedule that a capture starts with.
-pub(super) fn schedule() -> Schedule {
-    Schedule::new(SIDES)
 }

@@ -6,10 +6,10 @@
 use std::time::Instant;
 
 use clap::Args as ClapArgs;
-use polystep_engine::{Batch, Executor, Limits, Program, Scalars};
+use polystep_engine::{Batch, Executor, Limits, Packed, Scalars};
 use polystep_learn::config::RunConfig;
 use polystep_learn::feed::{BatchQueue, Counts, Feed, Position};
-use polystep_learn::model::{ModelConfig, ParamLayout, initial_params, training_program};
+use polystep_learn::model::{ParamLayout, initial_params, training_program};
 use polystep_learn::train::{RunSetup, TRAINING};
 use serde::Serialize;
 
@@ -77,8 +77,8 @@ pub struct Args {
     json: bool,
 }
 
-/// One line of the result.
-#[derive(Serialize, Debug)]
+/// One line of the result. While it is measured, its means and rates are sums over the steps.
+#[derive(Serialize, Default, Debug)]
 struct Line {
     kind: &'static str,
     batch: usize,
@@ -124,9 +124,13 @@ pub fn run(args: Args) -> Result<()> {
     for &batch in &args.batches {
         for kind in ["fixed", "real", "feed"] {
             if only.map_or(kind != "feed", |only| only == kind) {
-                let measured = args.measure(kind, args.run_config(batch)?, device)?;
-                lines.push(measured.line);
-                (name, parameters) = (measured.device, measured.parameters);
+                let mut work = args.work(kind, args.run_config(batch)?, device)?;
+                name = match &work.executor {
+                    Some(executor) => executor.device(),
+                    None => format!("no device, {}", counted(args.threads.count(), "thread")),
+                };
+                parameters = work.parameters;
+                lines.push(args.measure(&mut work, Line { kind, batch, ..Line::default() })?);
             }
         }
     }
@@ -134,25 +138,22 @@ pub fn run(args: Args) -> Result<()> {
     for line in &mut lines {
         line.peak_share = peak_tflops.map(|peak| line.tflops / peak);
     }
-    let report = Report {
-        head: Head::new("train", name),
-        recipe: args.recipe,
-        size: args.size,
-        config: args.config,
-        vars: args.vars,
-        parameters,
-        threads: args.threads.count(),
-        peak_tflops,
-        lines,
-    };
+    let threads = args.threads.count();
+    let Args { recipe, size, config, vars, .. } = args;
+    let head = Head::new("train", name);
+    let report = Report { head, recipe, size, config, vars, parameters, threads, peak_tflops, lines };
     if args.json { say!("{}", serde_json::to_string(&report)?) } else { print(&report) }
 }
 
-/// A line of the result, and what it was measured on.
-struct Measured {
-    line: Line,
-    device: String,
+/// What a line measures: batches, and the device that trains on them.
+struct Work {
+    next: Box<dyn FnMut() -> Result<Batch>>,
+    /// None where batches are only made.
+    executor: Option<Box<dyn Executor>>,
     parameters: usize,
+    step: u64,
+    /// Of the last batch that was looked at; batches of a run are alike.
+    flops_per_token: f64,
 }
 
 impl Args {
@@ -169,143 +170,85 @@ impl Args {
     }
 
     /// One kind of batches: of a fixed shape, or real ones, with a device or without.
-    fn measure(&self, kind: &'static str, config: RunConfig, device: Device) -> Result<Measured> {
-        let sequences = config.train.batch;
-        if kind == "fixed" {
-            let model = config.model.clone();
+    fn work(&self, kind: &str, config: RunConfig, device: Device) -> Result<Work> {
+        let (sequences, model) = (config.train.batch, config.model.clone());
+        let layout = ParamLayout::new(&model);
+        let program = training_program(&model, &layout, Some(config.optimiser())).program;
+        let threads = self.threads.count();
+        let (next, limits): (Box<dyn FnMut() -> Result<Batch>>, _) = if kind == "fixed" {
             if self.src.max(self.tgt) > model.max_positions || self.src.min(self.tgt) < 1 {
                 return Err(bad_input(format!("--src and --tgt must be between 1 and {}", model.max_positions)));
             }
-            let layout = ParamLayout::new(&model);
-            let program = training_program(&model, &layout, Some(config.optimiser())).program;
-            let limits = Limits { sequences, src_tokens: sequences * self.src, tgt_tokens: sequences * self.tgt };
-            let executor = self.executor(device, program, limits, &model, &layout)?;
             let batch = fixed_batch(sequences, self.src, self.tgt);
-            return self.rounds(kind, Some(executor), layout.parameters(), sequences, &mut || Ok(batch.clone()));
-        }
-        let setup = RunSetup::new(config)?;
-        let with_device = kind == "real";
-        let executor = match with_device {
-            true => {
-                Some(self.executor(device, setup.programs().remove(0), setup.limits, &setup.model, &setup.layout)?)
-            }
-            false => None,
+            let limits = Limits { sequences, src_tokens: sequences * self.src, tgt_tokens: sequences * self.tgt };
+            (Box::new(move || Ok(batch.clone())), limits)
+        } else {
+            let setup = RunSetup::new(config)?;
+            let threads = if kind == "feed" { threads } else { data_threads(device, threads) };
+            let (position, counts) = (Position::default(), Counts::default());
+            let mut feed = BatchQueue::start(setup.source.as_ref(), setup.limits, position, counts, threads)?;
+            (Box::new(move || Ok(feed.next()?.clone())), setup.limits)
         };
-        let threads = self.threads.count();
-        let threads = if with_device { data_threads(device, threads) } else { threads };
-        let (position, counts) = (Position::default(), Counts::default());
-        let mut feed = BatchQueue::start(setup.source.as_ref(), setup.limits, position, counts, threads)?;
-        let parameters = if with_device { setup.layout.parameters() } else { 0 };
-        self.rounds(kind, executor, parameters, sequences, &mut || Ok(feed.next()?.clone()))
-    }
-
-    fn executor(
-        &self,
-        device: Device,
-        program: Program,
-        limits: Limits,
-        model: &ModelConfig,
-        layout: &ParamLayout,
-    ) -> Result<Box<dyn Executor>> {
-        let mut executor = device.executor(vec![program], limits, self.threads.count())?;
-        executor.set_params(&initial_params(model, layout, 1))?;
-        let zeros = vec![0.0; layout.len()];
-        executor.set_moments(&zeros, &zeros)?;
-        Ok(executor)
+        let mut work = Work { next, executor: None, parameters: 0, step: 0, flops_per_token: 0.0 };
+        if kind != "feed" {
+            let mut executor = device.executor(vec![program], limits, threads)?;
+            executor.set_params(&initial_params(&model, &layout, 1))?;
+            let zeros = vec![0.0; layout.len()];
+            executor.set_moments(&zeros, &zeros)?;
+            (work.executor, work.parameters) = (Some(executor), layout.parameters());
+        }
+        Ok(work)
     }
 
     /// A warm-up and the rounds; the median counts.
-    fn rounds(
-        &self,
-        kind: &'static str,
-        executor: Option<Box<dyn Executor>>,
-        parameters: usize,
-        batch: usize,
-        next: &mut dyn FnMut() -> Result<Batch>,
-    ) -> Result<Measured> {
-        let device = match &executor {
-            Some(executor) => executor.device(),
-            None => format!("no device, {}", counted(self.threads.count(), "thread")),
-        };
-        let mut clock = Clock { executor, step: 0, flops_per_token: 0.0, total: Totals::default() };
-        clock.round(next, self.warmup)?;
-        clock.total = Totals::default();
-        let mut rounds = Vec::new();
+    fn measure(&self, work: &mut Work, mut line: Line) -> Result<Line> {
+        work.round(&mut Line::default(), self.warmup)?;
         for _ in 0..self.rounds.max(1) {
-            rounds.push(clock.round(next, self.seconds)?);
+            let ms = work.round(&mut line, self.seconds)?;
+            line.rounds.push(ms);
         }
-        let mut sorted = rounds.clone();
+        let mut sorted = line.rounds.clone();
         sorted.sort_by(f64::total_cmp);
-        let ms_per_step = sorted[sorted.len() / 2];
-        let Totals { steps, sequences, src, tgt, longest_src, longest_tgt, flops } = clock.total;
-        let (mean, per_second) = (|sum: usize| sum as f64 / steps as f64, 1e3 / ms_per_step);
-        let line = Line {
-            kind,
-            batch,
-            src_tokens: mean(src),
-            tgt_tokens: mean(tgt),
-            longest_src: mean(longest_src),
-            longest_tgt: mean(longest_tgt),
-            steps,
-            ms_per_step,
-            examples_per_s: mean(sequences) * per_second,
-            tokens_per_s: mean(src + tgt) * per_second,
-            tflops: flops / steps as f64 * per_second / 1e12,
-            peak_share: None,
-            rounds,
-        };
-        Ok(Measured { line, device, parameters })
+        line.ms_per_step = sorted[sorted.len() / 2];
+        let (steps, per_second) = (line.steps as f64, 1e3 / line.ms_per_step);
+        for sum in [&mut line.src_tokens, &mut line.tgt_tokens, &mut line.longest_src, &mut line.longest_tgt] {
+            *sum /= steps;
+        }
+        line.examples_per_s *= per_second / steps;
+        line.tokens_per_s *= per_second / steps;
+        line.tflops *= per_second / steps / 1e12;
+        Ok(line)
     }
 }
 
-/// What some steps did.
-#[derive(Default)]
-struct Totals {
-    steps: u64,
-    sequences: usize,
-    src: usize,
-    tgt: usize,
-    longest_src: usize,
-    longest_tgt: usize,
-    flops: f64,
-}
-
-struct Clock {
-    /// None where batches are only made.
-    executor: Option<Box<dyn Executor>>,
-    step: u64,
-    /// Of the last batch that was looked at; batches of a run are alike.
-    flops_per_token: f64,
-    total: Totals,
-}
-
-impl Clock {
+impl Work {
     /// Trains for about so many seconds, at least one step. Returns milliseconds per step.
-    fn round(&mut self, next: &mut dyn FnMut() -> Result<Batch>, seconds: f64) -> Result<f64> {
-        let (began, first) = (Instant::now(), self.total.steps);
-        while self.total.steps == first || began.elapsed().as_secs_f64() < seconds && interrupt::check().is_ok() {
-            let batch = next()?;
+    fn round(&mut self, sums: &mut Line, seconds: f64) -> Result<f64> {
+        let (began, first) = (Instant::now(), self.step);
+        while self.step == first || began.elapsed().as_secs_f64() < seconds && interrupt::check().is_ok() {
+            let batch = (self.next)()?;
             self.step += 1;
-            let (src, tgt) = (batch.src.tokens(), batch.tgt.tokens());
+            let (src, tgt) = (batch.src.tokens() as f64, batch.tgt.tokens() as f64);
             if let Some(executor) = &mut self.executor {
                 // A rate so small that random labels do no harm however long the bench runs.
                 executor.run(TRAINING, &batch, &Scalars { lr: 1e-6, step: self.step, seed: self.step })?;
                 if self.step % 64 == 1 {
-                    let lengths = |p: &polystep_engine::Packed| p.lengths().collect::<Vec<_>>();
+                    let lengths = |p: &Packed| p.lengths().collect::<Vec<_>>();
                     let flops = executor.programs()[TRAINING].flops(&lengths(&batch.src), &lengths(&batch.tgt));
-                    self.flops_per_token = flops / (src + tgt) as f64;
+                    self.flops_per_token = flops / (src + tgt);
                 }
             }
-            self.total.steps += 1;
-            self.total.sequences += batch.src.sequences();
-            self.total.src += src;
-            self.total.tgt += tgt;
-            self.total.longest_src += batch.src.longest();
-            self.total.longest_tgt += batch.tgt.longest();
-            self.total.flops += self.flops_per_token * (src + tgt) as f64;
+            sums.steps += 1;
+            sums.examples_per_s += batch.src.sequences() as f64;
+            sums.src_tokens += src;
+            sums.tgt_tokens += tgt;
+            sums.tokens_per_s += src + tgt;
+            sums.longest_src += batch.src.longest() as f64;
+            sums.longest_tgt += batch.tgt.longest() as f64;
+            sums.tflops += self.flops_per_token * (src + tgt);
         }
         let results = self.executor.as_mut().map_or(Ok(Vec::new()), |executor| executor.results())?;
-        let ms = 1e3 * began.elapsed().as_secs_f64() / (self.total.steps - first) as f64;
+        let ms = 1e3 * began.elapsed().as_secs_f64() / (self.step - first) as f64;
         interrupt::check()?;
         match results.iter().find(|r| !r.loss.is_finite()) {
             Some(r) => Err(anyhow::anyhow!("a loss of {} while measuring: run `polystep doctor`", r.loss).into()),
