@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 use super::{PaperRow, PaperTable, Recipe};
 use crate::columns::{Column, Quantity, Unit};
 use crate::grid::Grid;
-use crate::ledger::{FilledRow, seeds};
+use crate::ledger::{FilledRow, Ledger, seeds};
 use crate::number::{CountFormat, number};
 use crate::records::{Milestone, RunRecords};
 use crate::side_by_side::{Cell, Heading, SideBySide, SideRow};
@@ -63,6 +63,22 @@ impl TableView {
             }
         };
         TableView::new(table, recipe, rows.iter().map(row).collect())
+    }
+
+    /// The rows of the table of sizes. Nothing is trained for it, so its ledger alone keeps our numbers.
+    pub fn of_sizes(table: &PaperTable, rows: &[&PaperRow], ledger: Option<&Ledger>) -> TableView {
+        let row = |row: &&PaperRow| {
+            let line = ledger.and_then(|ledger| ledger.line_of(row));
+            let ours = |name: &str| line.as_ref().and_then(|field| field(name)?.parse().ok());
+            let cell = |c: Column| Cell { ours: ours(c.name), ..Cell::printed(c, row.printed(table, c)) };
+            ViewRow {
+                number: row.number,
+                keys: row.keys().collect(),
+                seeds: line.as_ref().and_then(|field| field("seed")?.parse().ok()).into_iter().collect(),
+                cells: table.columns().map(cell).collect(),
+            }
+        };
+        TableView::new(table, Recipe::Fast, rows.iter().map(row).collect())
     }
 
     /// A view of these rows.
