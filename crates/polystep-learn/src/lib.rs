@@ -48,6 +48,8 @@
 //! - [`log`]: what a run tells while it trains.
 //! - [`train`]: the loop, its schedule, checkpoints, validation, and the one test at the end.
 //! - [`decode`]: greedy and beam search, recursive proofs, answers to the sets.
+//! - [`trained`]: a trained model from a run's folder, ready to decode.
+//! - [`prove`]: proofs of typed expressions by a trained model, with the checker or alone.
 //! - [`export`]: a folder that `transformers` loads.
 //! - [`sweep`]: a grid of runs, which of them may go on, and their ranking.
 
@@ -59,9 +61,11 @@ pub mod export;
 pub mod feed;
 pub mod log;
 pub mod model;
+pub mod prove;
 pub mod sweep;
 mod tensors;
 pub mod train;
+pub mod trained;
 pub mod weights;
 
 pub use error::{ConfigError, LearnError};

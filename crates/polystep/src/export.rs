@@ -8,6 +8,7 @@ use anyhow::Context;
 use clap::Args as ClapArgs;
 use polystep_engine::NormOrder;
 use polystep_learn::export::write_folder;
+use polystep_learn::trained::TrainedModel;
 use polystep_learn::weights::{WeightType, save_weights};
 use polystep_record::{RunFolder, write_whole};
 use polystep_study::columns::Unit;
@@ -17,7 +18,7 @@ use polystep_study::{Metrics, StoredRun};
 use crate::failure::{Result, bad_input};
 use crate::output::new_folder;
 use crate::table::counted;
-use crate::trained_model::TrainedModel;
+use crate::trained_model;
 use crate::{interrupt, say};
 
 const EXAMPLES: &str = "\
@@ -51,7 +52,7 @@ pub struct Args {
 pub fn run(args: Args) -> Result<()> {
     interrupt::listen()?;
     let Args { run, out, compact } = args;
-    let trained = TrainedModel::open(&run)?;
+    let trained = trained_model::open(&run)?;
     let metrics = if compact { Some(measured_numbers(&run)?) } else { None };
     if let Some(parent) = out.parent() {
         std::fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;

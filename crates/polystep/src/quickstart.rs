@@ -11,6 +11,7 @@ use clap::Args as ClapArgs;
 use polystep_core::typed::Names;
 use polystep_core::{Purpose, Sampler, Space, StepKind, Task, Verdict};
 use polystep_learn::config::RunConfig;
+use polystep_learn::prove::known_models;
 use polystep_learn::train::{RunSetup, SessionEnd, Trainer, TrainingFolder};
 use polystep_record::{ProofRecord, RunFolder, SetFolder};
 use polystep_study::report;
@@ -21,7 +22,7 @@ use crate::device::{Device, data_threads};
 use crate::eval::{self, Options};
 use crate::failure::{Failure, Result, bad_input};
 use crate::train_display::Display;
-use crate::trained_model::TrainedModel;
+use crate::trained_model;
 use crate::{bundled, interrupt, prove, say};
 
 /// The space that is shown.
@@ -130,11 +131,11 @@ fn test_bundled(out: &Path, args: &Args, threads: usize) -> Result<()> {
         return say!("there is no folder models/ with trained models: clone the repository to have them");
     };
     let plain = Task::new(Space::named(BUNDLED)?, 1);
-    let learned = bundled::models(&folder)?.into_iter().filter(|m| m.tasks.contains(&plain));
+    let learned = known_models(&folder)?.into_iter().filter(|m| m.tasks.contains(&plain));
     let Some(model) = learned.max_by(|a, b| a.accuracy(&plain).total_cmp(&b.accuracy(&plain))) else {
         return say!("no model in {} has learned {BUNDLED} in coarse infix steps", folder.display());
     };
-    let trained = TrainedModel::open(&model.folder)?;
+    let trained = trained_model::open(&model.folder)?;
     let place = SetFolder::new(out.join("boxed"));
     let metrics = eval::evaluate_fresh(&trained, &plain, (args.seed, TESTED as u64), &place, threads)?;
     for evaluation in &metrics.evaluations {

@@ -5,7 +5,6 @@ use std::path::Path;
 use polystep_learn::config::RunConfig;
 
 use crate::failure::{Result, bad_config, bad_input};
-use crate::table::counted;
 
 /// The text of a file that the user named.
 pub fn read(path: &Path) -> Result<String> {
@@ -26,14 +25,4 @@ pub fn assignments(set: &[String]) -> Result<Vec<(String, String)>> {
         Ok((key.trim().into(), value.trim().into()))
     };
     set.iter().map(one).collect()
-}
-
-/// What a run learns, for people.
-pub fn description(config: &RunConfig) -> String {
-    let d = &config.data;
-    let also = match d.also.len() {
-        0 => String::new(),
-        more => format!(" and {}", counted(more, "more space")),
-    };
-    format!("{}, {}{also}, {}, {}, {}", d.config, counted(d.vars, "variable"), d.setting, d.granularity, d.notation)
 }

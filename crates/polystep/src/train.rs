@@ -13,7 +13,7 @@ use polystep_record::{Proportion, RunFolder, TrainingReport};
 use crate::args::{StopArgs, ThreadArgs, positive_minutes};
 use crate::device::{Device, data_threads};
 use crate::failure::{Failure, Result, bad_config, bad_input};
-use crate::run_config::{assignments, description, parse, read};
+use crate::run_config::{assignments, parse, read};
 use crate::train_display::Display;
 use crate::{interrupt, say};
 
@@ -116,7 +116,7 @@ pub fn run(args: Args) -> Result<()> {
         }
     };
     let mut display = Display::new();
-    display.say(&format!("{}: {}, {}", folder.path().display(), description(&setup.config), budget(&setup.config)));
+    display.say(&format!("{}: {}, {}", folder.path().display(), setup.config.description(), budget(&setup.config)));
     let trainer = Trainer::new(&setup, &folder, executor.as_mut(), &mut display, data_threads(device, threads));
     let outcome = trainer.and_then(|trainer| trainer.run(interrupt::flag()))?;
     drop(display);

@@ -138,6 +138,17 @@ impl RunConfig {
         Ok(task)
     }
 
+    /// What a run learns, for people.
+    pub fn description(&self) -> String {
+        let d = &self.data;
+        let counted = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+        let also = match d.also.len() {
+            0 => String::new(),
+            more => format!(" and {}", counted(more, "more space")),
+        };
+        format!("{}, {}{also}, {}, {}, {}", d.config, counted(d.vars, "variable"), d.setting, d.granularity, d.notation)
+    }
+
     /// The task, and those of `data.also`: all that the model learns.
     pub fn tasks(&self) -> Result<Vec<Task>, ConfigError> {
         let home = self.task()?;

@@ -72,7 +72,7 @@ pub fn recursive_answers(
             recursion.expected.push(state.unwrap_or_default());
         }
     }
-    let found = recursive_proofs(stepper, task, &starts, cache)?;
+    let found = recursive_proofs(stepper, &task.writing, &starts, cache)?;
     for (recursion, found) in recursions.iter_mut().zip(found) {
         recursion.found = found;
     }

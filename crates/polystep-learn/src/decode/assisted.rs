@@ -5,6 +5,8 @@
 //! next input is therefore always the expected state. All inputs are known beforehand, so the lines of many proofs can be
 //! asked at once.
 
+use std::fmt;
+
 use super::{AnswerCache, BEAM_WIDTH, Hypothesis, Stepper, beam_search};
 use polystep_core::Writing;
 use polystep_core::writing::Line;
@@ -19,6 +21,16 @@ pub enum Author {
     Beam(usize),
     /// The checker: neither the greedy answer nor a beam was the expected step.
     Exact,
+}
+
+impl fmt::Display for Author {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Author::Model => f.pad("model"),
+            Author::Beam(n) => f.pad(&format!("beam {n}")),
+            Author::Exact => f.pad("exact"),
+        }
+    }
 }
 
 /// One line of an assisted proof.

@@ -6,6 +6,7 @@
 
 mod answers;
 mod assisted;
+mod attention;
 mod beam;
 mod engine;
 mod greedy;
@@ -13,6 +14,7 @@ mod recursive;
 
 pub use answers::{Recursion, beam_answers, greedy_answers, recursive_answers};
 pub use assisted::{AssistedStep, Author, assisted_steps};
+pub use attention::{AttentionMap, CrossAttention};
 pub use beam::{BEAM_WIDTH, BeamResult, beam_search};
 pub use engine::EngineStepper;
 pub use greedy::{AnswerCache, greedy};

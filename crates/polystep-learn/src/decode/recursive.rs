@@ -5,7 +5,7 @@
 //! step. All proofs advance together: each round makes one greedy call, for the inputs that were not answered before.
 
 use super::{AnswerCache, Stepper};
-use polystep_core::{Setting, Task, token};
+use polystep_core::{Setting, Writing, token};
 use polystep_engine::EngineError;
 use polystep_record::Stop;
 
@@ -41,7 +41,7 @@ pub struct Start {
 /// Writes a proof for every start.
 pub fn recursive_proofs(
     stepper: &mut dyn Stepper,
-    task: &Task,
+    writing: &Writing,
     starts: &[Start],
     cache: &mut AnswerCache,
 ) -> Result<Vec<RecursiveProof>, EngineError> {
@@ -56,7 +56,7 @@ pub fn recursive_proofs(
             let (proof, start) = (&mut proofs[i], &starts[i]);
             proof.logprobs.push(output.logprob);
             proof.outputs.push(output.tokens.clone());
-            let (state, stop) = match read(output.tokens, output.finished, task) {
+            let (state, stop) = match read(output.tokens, output.finished, writing) {
                 Reading::End(state) => (state, Some(Stop::End)),
                 Reading::Malformed(state) => (state, Some(Stop::Malformed)),
                 Reading::Next(state) => {
@@ -76,11 +76,10 @@ pub fn recursive_proofs(
     Ok(proofs)
 }
 
-fn read(output: Vec<u8>, finished: bool, task: &Task) -> Reading {
+fn read(output: Vec<u8>, finished: bool, writing: &Writing) -> Reading {
     if !finished {
         return Reading::Malformed(output);
     }
-    let writing = &task.writing;
     let Some(tokens) = writing.evaluated(&output) else { return Reading::Malformed(output) };
     let ends = match writing.state(&tokens) {
         None => return Reading::Malformed(output),
@@ -96,8 +95,8 @@ fn read(output: Vec<u8>, finished: bool, task: &Task) -> Reading {
 mod tests {
     use super::*;
     use crate::decode::{Branch, Capacity, TopTokens};
+    use polystep_core::Notation;
     use polystep_core::token::{EOS, encode};
-    use polystep_core::{Notation, Space, Writing};
     use std::collections::HashMap;
 
     /// Writes what a table says, token by token, with certainty.
@@ -130,11 +129,10 @@ mod tests {
 
     fn proof(setting: Setting, table: &[(&str, &str)], start: &str, steps: usize) -> RecursiveProof {
         let writing = Writing { setting, ..Writing::default() };
-        let task = Task { writing, ..Task::new(Space::named("small_coeff").unwrap(), 1) };
         let answers = table.iter().map(|(a, b)| (encode(a).unwrap(), encode(b).unwrap())).collect();
         let start = Start { input: encode(start).unwrap(), steps };
         let mut proofs =
-            recursive_proofs(&mut Parrot { answers, now: Vec::new() }, &task, &[start], &mut AnswerCache::default())
+            recursive_proofs(&mut Parrot { answers, now: Vec::new() }, &writing, &[start], &mut AnswerCache::default())
                 .unwrap();
         proofs.remove(0)
     }

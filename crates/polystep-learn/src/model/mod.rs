@@ -12,7 +12,8 @@ mod programs;
 pub use config::{ModelConfig, Size};
 pub use init::initial_params;
 pub use layout::{NamedParam, ParamLayout};
-pub use programs::{DecodingPrograms, TrainingProgram, decoding_programs, evaluation_program, training_program};
+pub use programs::{DecodingPrograms, TrainingProgram, attention_program, decoding_programs};
+pub use programs::{evaluation_program, training_program};
 
 #[cfg(doc)]
 use polystep_engine::Program;

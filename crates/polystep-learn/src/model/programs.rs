@@ -108,6 +108,17 @@ pub fn evaluation_program(config: &ModelConfig, layout: &ParamLayout) -> Trainin
     TrainingProgram { program: b.p, logits }
 }
 
+/// The forward pass of the target under teacher forcing, and the last decoder layer's cross-attention in it.
+pub fn attention_program(config: &ModelConfig, layout: &ParamLayout) -> (Program, Attention) {
+    let mut b = Builder::new(config, layout, false);
+    let forward = b.forward();
+    let cross = forward.decoder.subs.iter().rev().find_map(|(sub, _)| match sub {
+        SubLayer::Attention { attention, cross: Some(_), .. } => Some(*attention),
+        _ => None,
+    });
+    (b.p, cross.expect("a decoder layer has cross-attention"))
+}
+
 /// Forward, loss and backward; then the optimiser, unless only gradients are wanted.
 pub fn training_program(config: &ModelConfig, layout: &ParamLayout, optimiser: Option<Adam>) -> TrainingProgram {
     let mut b = Builder::new(config, layout, true);

@@ -13,6 +13,7 @@ use polystep_engine::EngineError;
 use polystep_learn::config::RunConfig;
 use polystep_learn::decode::{Branch, Capacity, EngineStepper, Stepper, TopTokens, beam_search, greedy};
 use polystep_learn::model::{ModelConfig, ParamLayout, initial_params};
+use polystep_learn::trained::TrainedModel;
 use serde::Serialize;
 
 use super::Head;
@@ -21,7 +22,7 @@ use crate::device::Device;
 use crate::failure::{Result, bad_input};
 use crate::say;
 use crate::table::table;
-use crate::trained_model::TrainedModel;
+use crate::trained_model;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -142,7 +143,7 @@ pub fn run(args: Args) -> Result<()> {
     }
     let (name, model, layout, params) = match &args.model {
         Some(run) => {
-            let TrainedModel { model, layout, params, .. } = TrainedModel::open(run)?;
+            let TrainedModel { model, layout, params, .. } = trained_model::open(run)?;
             (run.display().to_string(), model, layout, params)
         }
         None => {

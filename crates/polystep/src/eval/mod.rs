@@ -14,6 +14,7 @@ use anyhow::Context;
 use clap::Args as ClapArgs;
 use polystep_core::{Notation, Setting, Space, Task};
 use polystep_learn::feed::Proofs;
+use polystep_learn::trained::TrainedModel;
 use polystep_record::{
     Decoding, FolderLock, JsonLines, Keys, Prediction, RunFolder, SetFolder, TestSet, WholeFolder, write_whole,
 };
@@ -25,7 +26,7 @@ use crate::device::Device;
 use crate::failure::{Result, bad_input};
 use crate::output::{cannot_write, note};
 use crate::say;
-use crate::trained_model::TrainedModel;
+use crate::trained_model;
 
 pub use show::{is_measured, print};
 
@@ -183,9 +184,9 @@ fn score_file(file: &Path, writing: &WritingArgs) -> Result<Metrics> {
 /// Has the model of a run answer the test sets, and scores the answers. Returns what was asked for; [`keep`] puts it into the
 /// run's folder.
 pub fn evaluate_run(run: &Path, options: &Options) -> Result<Metrics> {
-    let trained = TrainedModel::open(run)?;
+    let trained = trained_model::open(run)?;
     let sets = test_sets(&options.on, &trained)?;
-    let mut stepper = trained.stepper(options.device, options.threads)?;
+    let mut stepper = trained_model::stepper(&trained, options.device, options.threads)?;
     note(format_args!("{} on {}", run.display(), stepper.device()));
     if let Some(width) = options.beam.filter(|&width| width != BEAM_WIDTH) {
         note(format_args!("note: a beam of {width}, also where the paper's columns say {BEAM_WIDTH}"));
@@ -268,7 +269,7 @@ pub fn evaluate_fresh(
     folder: &SetFolder,
     threads: usize,
 ) -> Result<Metrics> {
-    answers::fresh(&mut trained.stepper(Device::Cpu, threads)?, task, (seed, proofs), folder)?;
+    answers::fresh(&mut trained_model::stepper(trained, Device::Cpu, threads)?, task, (seed, proofs), folder)?;
     Ok(Metrics { keys: keys_of(trained), evaluations: vec![measured_set(task, folder)?], ..Metrics::default() })
 }
 

@@ -6,8 +6,6 @@
 
 mod by_model;
 mod exact;
-mod input;
-mod judged;
 mod show;
 
 pub use exact::for_people;
@@ -17,14 +15,15 @@ use std::path::{Path, PathBuf};
 
 use clap::Args as ClapArgs;
 use polystep_core::{Setting, State, Task, Writing};
+use polystep_learn::prove::{Problem, ProveOptions, fitting, known_models};
 
 use crate::args::{ThreadArgs, WritingArgs};
 use crate::bundled;
 use crate::device::Device;
-use crate::failure::{Failure, Result, bad_input};
+use crate::failure::{Failure, Result, bad_input, bad_text};
 use crate::output::{OutputStream, note};
 use crate::printable::printable;
-use crate::trained_model::TrainedModel;
+use crate::trained_model;
 use by_model::{ChosenModel, PrintedAnswer};
 
 const EXAMPLES: &str = "\
@@ -88,14 +87,16 @@ pub fn run(args: Args) -> Result<()> {
         return Err(bad_input("the arithmetic setting has no polynomials: nothing to prove"));
     }
     writing.validate().map_err(bad_input)?;
-    let input = input::read(&expression, style)?;
+    let input =
+        Problem::read_any(&expression, style).map_err(|e| bad_text("", &expression, e.span.clone(), &e, "here"))?;
     let chosen = match named {
         None if !symbolic && !latex => bundled_model(&input.start, &writing, alone)?,
         named => named,
     };
     if let Some(chosen) = chosen {
-        let options = by_model::Options { alone, alternatives, json };
-        let PrintedAnswer { text, right } = by_model::prove(&chosen, &input, device, threads.count(), &options)?;
+        let options = ProveOptions { alone, alternatives };
+        let answer = by_model::prove(&chosen, &input, device, threads.count(), options, json)?;
+        let PrintedAnswer { text, right } = answer;
         print(&text)?;
         return if right { Ok(()) } else { Err(Failure::AnsweredNo) };
     }
@@ -116,7 +117,7 @@ pub fn run(args: Args) -> Result<()> {
 
 /// The model that `--model` names.
 fn named_model(folder: PathBuf) -> Result<ChosenModel> {
-    let trained = TrainedModel::open(&folder)?;
+    let trained = trained_model::open(&folder)?;
     Ok(ChosenModel { trained, name: folder_name(&folder), why: "named with --model".to_owned() })
 }
 
@@ -141,9 +142,10 @@ fn bundled_model(start: &State, writing: &Writing, alone: bool) -> Result<Option
     let Some(folder) = bundled::folder() else {
         return without("there is no folder models/ with trained models".to_owned());
     };
-    match bundled::fitting(bundled::models(&folder)?, start, |task: &Task| task.writing == *writing)? {
+    let models = known_models(&folder)?;
+    match fitting(&models, start, |task: &Task| task.writing == *writing).map_err(bad_input)? {
         Some((model, why)) => {
-            let trained = TrainedModel::open(&model.folder)?;
+            let trained = trained_model::open(&model.folder)?;
             Ok(Some(ChosenModel { trained, name: folder_name(&model.folder), why }))
         }
         None => {

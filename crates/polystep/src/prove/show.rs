@@ -7,14 +7,13 @@ use std::fmt::Write as _;
 
 use polystep_core::Verdict;
 use polystep_core::typed::Names;
+use polystep_learn::prove::{ANOTHER_WAY, ModelProof, ModelStep};
 use polystep_record::Stop;
 
-use super::by_model::{ModelProof, ModelStep, Options};
-use super::judged::ANOTHER_WAY;
 use crate::table::counted;
 
 /// A proof as a person reads it.
-pub fn for_people(proof: &ModelProof, names: &Names, options: &Options, device: &str) -> String {
+pub fn for_people(proof: &ModelProof, names: &Names, alternatives: bool, device: &str) -> String {
     let mut out = format!("model {}: {}", proof.model, proof.chosen);
     if let Some(outside) = &proof.outside {
         let _ = write!(out, "; outside its training: {outside}");
@@ -36,9 +35,9 @@ pub fn for_people(proof: &ModelProof, names: &Names, options: &Options, device: 
         }
         if let Some(remark) = remark(step, proof.alone, explained) {
             let _ = writeln!(out, "{indent}    {}", names.rename(&remark));
-            explained |= proof.alone && step.verdict != Verdict::SameValue.name();
+            explained |= proof.alone && step.verdict != Verdict::SameValue;
         }
-        if options.alternatives {
+        if alternatives {
             let margin = step.margin.map_or("no second answer".into(), |m| format!("{m:.1} ahead of the second"));
             let _ = writeln!(out, "{indent}    ln p = {:.2}, {margin}", step.logprob);
             for (text, logprob) in step.beams.iter().skip(1) {
@@ -57,17 +56,17 @@ fn mark(step: &ModelStep, alone: bool) -> &'static str {
         return if step.probability.is_some() { "✓" } else { " " };
     }
     match step.verdict {
-        v if v == Verdict::Exact.name() => "✓",
-        v if v == Verdict::SameValue.name() => "~",
+        Verdict::Exact => "✓",
+        Verdict::SameValue => "~",
         _ => "✗",
     }
 }
 
 /// What is said below a line: what the model wrote instead, or, if it works alone, what is not as expected.
 fn remark(step: &ModelStep, alone: bool, explained: bool) -> Option<String> {
-    let same_value = step.verdict == Verdict::SameValue.name();
+    let same_value = step.verdict == Verdict::SameValue;
     match alone {
-        _ if step.verdict == Verdict::Exact.name() => None,
+        _ if step.verdict.exact() => None,
         true if same_value => Some(ANOTHER_WAY.to_owned()),
         true if explained => None,
         true => Some(step.sentence.clone()),
@@ -94,7 +93,7 @@ fn together(proof: &ModelProof, endpoint: &str) -> String {
 }
 
 fn alone(proof: &ModelProof, endpoint: &str) -> String {
-    let count = |verdict: Verdict| proof.steps.iter().filter(|s| s.verdict == verdict.name()).count();
+    let count = |verdict: Verdict| proof.steps.iter().filter(|s| s.verdict == verdict).count();
     let [exact, same, wrong, unreadable] =
         [Verdict::Exact, Verdict::SameValue, Verdict::WrongValue, Verdict::Malformed].map(count);
     let mut text = format!("{}: {exact} as in the exact proof", counted(proof.steps.len(), "line"));

@@ -6,8 +6,7 @@ use std::time::Instant;
 use polystep_core::Space;
 use polystep_core::collision::estimate;
 use polystep_study::ledger::Ledger;
-use polystep_study::side_by_side::Cell;
-use polystep_study::tables::{Kind, PaperRow, PaperTable, Recipe, TableView, ViewRow};
+use polystep_study::tables::{Kind, PaperRow, PaperTable, Recipe, TableView};
 
 use super::results_folder::ResultsFolder;
 use super::selection::Selection;
@@ -21,21 +20,10 @@ use crate::table::counted;
 /// The seed of both draws.
 const SEED: u64 = 1;
 
-/// The ledger's line for a row of the table, if it has one.
-fn line<'l>(ledger: &'l Ledger, row: &PaperRow) -> Option<&'l Vec<String>> {
-    let same = |line: &&Vec<String>| row.keys().all(|(key, value)| field(ledger, line, key) == Some(value));
-    ledger.lines.iter().find(same)
-}
-
-fn field<'l>(ledger: &Ledger, line: &'l [String], name: &str) -> Option<&'l str> {
-    let at = ledger.header.iter().position(|h| h == name)?;
-    line.get(at).map(String::as_str)
-}
-
 /// How many of the rows are in the ledger.
 pub fn done(results: &ResultsFolder, table: &PaperTable, rows: &[&PaperRow]) -> Result<usize> {
     let ledger = results.ledger(table, Recipe::Fast)?;
-    Ok(rows.iter().filter(|row| ledger.as_ref().is_some_and(|l| line(l, row).is_some())).count())
+    Ok(rows.iter().filter(|row| ledger.as_ref().is_some_and(|l| l.line_of(row).is_some())).count())
 }
 
 /// Estimates the rows of the selection that the ledgers of sizes lack, and writes the ledger after each row. Begins no row after
@@ -53,7 +41,7 @@ pub fn make_missing(
         let mut ledger = results.ledger(table, Recipe::Fast)?.unwrap_or_else(|| Ledger::empty(table));
         for row in rows {
             interrupt::check()?;
-            if line(&ledger, row).is_some() || deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            if ledger.line_of(row).is_some() || deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 continue;
             }
             let [config, vars] = ["config", "vars"].map(|key| row.text(key).unwrap_or_default());
@@ -90,18 +78,5 @@ pub fn make_missing(
 /// The table, ready to be shown.
 pub fn view(results: &ResultsFolder, table: &PaperTable, rows: &[&PaperRow]) -> Result<TableView> {
     let ledger = results.ledger(table, Recipe::Fast)?;
-    let row = |row: &&PaperRow| {
-        let line = ledger.as_ref().and_then(|l| Some((l, line(l, row)?)));
-        let ours = |name: &str| line.and_then(|(ledger, line)| field(ledger, line, name)?.parse().ok());
-        ViewRow {
-            number: row.number,
-            keys: row.keys().collect(),
-            seeds: line.map(|_| SEED).into_iter().collect(),
-            cells: table
-                .columns()
-                .map(|c| Cell { ours: ours(c.name), ..Cell::printed(c, row.printed(table, c)) })
-                .collect(),
-        }
-    };
-    Ok(TableView::new(table, Recipe::Fast, rows.iter().map(row).collect()))
+    Ok(TableView::of_sizes(table, rows, ledger.as_ref()))
 }

@@ -5,8 +5,9 @@
 
 use polystep_core::writing::Line;
 use polystep_core::{Check, Explanation, Poly, Proof, Verdict, Writing};
-use polystep_learn::decode::RecursiveProof;
 use polystep_record::Stop;
+
+use crate::decode::RecursiveProof;
 
 /// What is said of a line that has the right value.
 pub const ANOTHER_WAY: &str = "the same value, written another way";

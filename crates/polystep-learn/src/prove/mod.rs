@@ -1,0 +1,54 @@
+//! Proofs of typed expressions by a trained model: the one mechanism behind the command line, the server and Python.
+//!
+//! A [`Problem`] is what a person typed. [`fitting`] chooses a model for it. An [`OpenProof`] knows every line that the model
+//! will be asked for, and turns its answers into [steps](ModelStep), one at a time or all at once:
+//!
+//! - [`prove`] asks for all lines of one proof at once, which is fastest for one proof;
+//! - a server asks for the next line of many proofs at once, and shows each step when it is there.
+//!
+//! Model and checker work together, so every line is right: where the model's greedy step is not the expected one, a beam
+//! takes its place, and if no beam is, the exact step. Alone, the model's own output is its next input, and every line is
+//! judged against the start.
+
+mod alone;
+mod choice;
+mod judged;
+mod open;
+mod problem;
+mod record;
+
+pub use choice::{KnownModel, fitting, known_models};
+pub use judged::ANOTHER_WAY;
+pub use open::{OpenProof, ProveError, verdict_on};
+pub use problem::{Problem, ProblemError};
+pub use record::{ModelProof, ModelStep, StepsBy};
+
+use crate::decode::{AnswerCache, Author, BEAM_WIDTH, Stepper, assisted_steps, beam_search};
+
+/// How a model is asked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ProveOptions {
+    /// The model by itself, without the checker's help.
+    pub alone: bool,
+    /// The beams of every step, not only of those that needed them.
+    pub alternatives: bool,
+}
+
+/// Has a model write the whole proof.
+pub fn prove(mut open: OpenProof, stepper: &mut dyn Stepper, options: ProveOptions) -> Result<ModelProof, ProveError> {
+    if options.alone {
+        return alone::alone(open, stepper, options.alternatives);
+    }
+    let mut steps = assisted_steps(stepper, open.writing(), open.waiting(), &mut AnswerCache::default())?;
+    if options.alternatives {
+        let rest: Vec<usize> = (0..steps.len()).filter(|&i| steps[i].author == Author::Model).collect();
+        let inputs: Vec<&[u8]> = rest.iter().map(|&i| open.waiting()[i].input.as_slice()).collect();
+        for (i, found) in rest.into_iter().zip(beam_search(stepper, &inputs, BEAM_WIDTH)?) {
+            steps[i].beams = found.headline;
+        }
+    }
+    for step in &steps {
+        open.push(step, options.alternatives);
+    }
+    Ok(open.finish())
+}
