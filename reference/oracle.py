@@ -3,16 +3,18 @@
 
 It shares no code with the Rust library. For every proof record (JSONL, see docs of `polystep generate`) it
  1. parses every state with its own parsers (infix and prefix) and prints it again: the text must come back unchanged;
- 2. multiplies out the start with sympy.expand: the record's endpoint must be that polynomial, in normal form;
- 3. computes every state's value with sympy.polys.rings: each must equal the start's value;
+ 2. multiplies out the start, read by another parser: the record's endpoint must be that polynomial, in normal form;
+ 3. computes every state's value: each must equal the start's value;
  4. derives the whole proof again from the start (which step comes next, what exactly it rewrites, the calculator's
     brackets, the marks of annotated proofs) and compares it with the record, text for text;
- 5. checks every cap of the configuration on the start, its expanded products and its endpoint.
+ 5. checks every cap of the configuration on the start, its expanded products and its endpoint, without their signs.
 
     polystep generate --config large_coeff --vars 2 --proofs 1000 --setting calculator | python3 oracle.py -
     python3 oracle.py --run ../target/release/polystep --proofs 10000 --jobs 2 --sample oracle_sample.jsonl
+    python3 oracle.py --run ../target/release/polystep --proofs 83400 --jobs 2 --algebra flint --signed --sample FILE
 
-The second form generates and checks all 12 spaces, in every granularity, setting and notation.
+The second form generates and checks all 12 spaces, in every granularity, setting and notation; the third their signed
+variants. With `--algebra flint` python-flint multiplies, which is faster; SymPy checks every hundredth proof again.
 Exit code 0: every record passed. 1: at least one did not; the first failures are explained.
 """
 import argparse
@@ -26,10 +28,8 @@ import sys
 import time
 import zlib
 
-import sympy
-from sympy import ZZ, expand, ring, symbols
-
-from oracle_language import PARSE, PRINT, Wrong, infix, infix_factor, need, number, order
+from oracle_algebra import algebra_of, collect, normal, value
+from oracle_language import PARSE, PRINT, infix, infix_factor, need, number, order
 
 # The configurations, from the paper's text: coefficients (polynomial, product, factor), degrees (polynomial, factor),
 # terms (product, factor), most products, most factors.
@@ -52,87 +52,64 @@ UNITS = {
 TAGS = {"facstep": "FAC", "mulstep": "MUL", "sumstep": "SUM"}
 # The committed sample holds every way of writing in every fifth space.
 SAMPLE_EVERY = 5
-RING = {n: ring(["x%d" % (i + 1) for i in range(n)], ZZ)[0] for n in range(1, 9)}
-
-
-# ---------------------------------------------------------------- algebra, by SymPy
-def collect(factor, nvars):
-    merged = {}
-    for c, exponents, _ in factor:
-        merged[exponents] = merged.get(exponents, 0) + number(c)
-    return RING[nvars].from_dict(merged)
-
-
-def value(state, nvars):
-    """The polynomial a state stands for."""
-    if state[0] == "bare":
-        return collect(state[1], nvars)
-    total = RING[nvars].zero
-    for product in state[1]:
-        p = RING[nvars].one
-        for factor in product:
-            p = p * collect(factor, nvars)
-        total = total + p
-    return total
-
-
-def normal(poly):
-    """A SymPy ring element as a factor in normal form."""
-    return [(int(poly[m]), m, False) for m in sorted(poly.keys(), key=order)]
-
-
-def expanded(text, nvars):
-    """sympy.expand of an infix text, as a ring element: SymPy's own parser, SymPy's own expansion."""
-    gens = symbols("x1:%d" % (nvars + 1))
-    e = expand(sympy.sympify(text.replace("^", "**"), locals={str(g): g for g in gens}))
-    return RING[nvars].from_dict({m: int(c) for m, c in sympy.Poly(e, *gens).terms()})
+# SymPy checks every hundredth proof again when another program does the algebra.
+SYMPY_EVERY = 100
 
 
 # ---------------------------------------------------------------- proofs
-def simplify_factor(factor, nvars):
-    return normal(collect(factor, nvars))
+def simplify_factor(factor, algebra):
+    return normal(collect(factor, algebra), algebra)
 
 
-def open_sum(groups, poly):
-    """The calculator's factor: for each monomial its summands, one number standing alone without a bracket."""
+def terms_of(factor):
+    """Zero has no terms."""
+    return [t for t in factor if t[0] != 0]
+
+
+def open_sum(groups, plain):
+    """The calculator's factor: for each monomial its summands, one number standing alone without a bracket. What comes to
+    0 stands here, too; where nothing is left to compute, the factor is as in the plain step."""
+    coefficients = {m: c for c, m, _ in plain}
     terms = []
-    for c, m, _ in normal(poly):
+    for m in sorted(groups, key=order):
         summands = [[n for n in s if n != 1] or [1] for s in groups[m]]
-        need(number(summands) == c, "the oracle's own summands do not add up")
+        need(number(summands) == coefficients.get(m, 0), "the oracle's own summands do not add up")
         terms.append((summands[0][0] if len(summands) == 1 and len(summands[0]) == 1 else summands, m, False))
-    return terms
+    return terms or plain
 
 
-def open_factor(factor, nvars):
+def open_factor(factor, algebra):
     groups = collections.defaultdict(list)
-    for c, m, _ in factor:
+    for c, m, _ in terms_of(factor):
         groups[m].append([c])
-    return open_sum(groups, collect(factor, nvars))
+    return open_sum(groups, simplify_factor(factor, algebra))
 
 
-def multiply(factors, nvars):
+def multiply(factors, algebra):
     """The product of simplified factors, plain and for the calculator."""
-    poly = RING[nvars].one
+    poly = algebra.one
     for f in factors:
-        poly = poly * collect(f, nvars)
+        poly = poly * collect(f, algebra)
     groups = collections.defaultdict(list)
-    for choice in itertools.product(*factors):
+    for choice in itertools.product(*map(terms_of, factors)):
         m = tuple(map(sum, zip(*(t[1] for t in choice))))
         groups[m].append([t[0] for t in choice])
-    return normal(poly), open_sum(groups, poly)
+    plain = normal(poly, algebra)
+    return plain, open_sum(groups, plain)
 
 
-def add(factors, nvars):
-    poly = RING[nvars].zero
+def add(factors, algebra):
+    poly = algebra.zero
     groups = collections.defaultdict(list)
     for f in factors:
-        poly = poly + collect(f, nvars)
-        for c, m, _ in f:
+        poly = poly + collect(f, algebra)
+        for c, m, _ in terms_of(f):
             groups[m].append([c])
-    return normal(poly), open_sum(groups, poly)
+    plain = normal(poly, algebra)
+    return plain, open_sum(groups, plain)
 
 
-def derive(start, units, nvars):
+def derive(start, units, algebra):
     """Every step of the proof: (kind, before, after, after for the calculator, marked text of before)."""
     fac, mul, summing = units
     state = [list(map(list, p)) for p in start[1]]
@@ -156,7 +133,7 @@ def derive(start, units, nvars):
 
     def step(kind, mark, plain, calculator, ends=False):
         before, marked = ("sum", [list(p) for p in state]), show(mark)
-        bare = ends and len(plain) == 1 and len(plain[0]) == 1
+        bare = ends and len(plain) == 1 and len(plain[0]) == 1 and is_normal(plain[0][0])
         after = ("bare", plain[0][0]) if bare else ("sum", plain)
         opened = ("bare", calculator[0][0]) if bare else ("sum", calculator)
         if after != before:
@@ -170,50 +147,59 @@ def derive(start, units, nvars):
     for i, product in enumerate(list(state)):
         one = alone and len(product) == 1
         if fac == "product":
-            step("facstep", (i, i, None), replaced(i, [simplify_factor(f, nvars) for f in product]),
-                 replaced(i, [open_factor(f, nvars) for f in product]), ends=one)
+            step("facstep", (i, i, None), replaced(i, [simplify_factor(f, algebra) for f in product]),
+                 replaced(i, [open_factor(f, algebra) for f in product]), ends=one)
             continue
         for j, factor in enumerate(product):
-            for plain, calculator in fac_states(factor, fac, nvars):
+            for plain, calculator in fac_states(factor, fac, algebra) or [(factor, factor)] * one:
                 head, tail = state[i][:j], state[i][j + 1:]
                 step("facstep", (i, i, (j, j)), replaced(i, head + [plain] + tail),
                      replaced(i, head + [calculator] + tail), ends=one)
     for i in range(len(state)):
         while len(state[i]) > 1:
             n = len(state[i]) if mul == "product" else 2
-            plain, calculator = multiply(state[i][:n], nvars)
+            plain, calculator = multiply(state[i][:n], algebra)
             rest = state[i][n:]
             step("mulstep", (i, i, None if mul == "product" else (0, 1)), replaced(i, [plain] + rest),
                  replaced(i, [calculator] + rest), ends=alone)
     while len(state) > 1:
         n = len(state) if summing == "all" else 2
-        plain, calculator = add([p[0] for p in state[:n]], nvars)
+        plain, calculator = add([p[0] for p in state[:n]], algebra)
         step("sumstep", (0, n - 1, None), [[plain]] + state[n:], [[calculator]] + state[n:], ends=True)
     return steps
 
 
-def fac_states(factor, fac, nvars):
+def is_normal(factor):
+    keys = [order(t[1]) for t in factor]
+    return not any(t[2] for t in factor) and all(a < b for a, b in zip(keys, keys[1:]))
+
+
+def fac_states(factor, fac, algebra):
     """What one factor becomes, facstep after facstep: at once, or one monomial after the other, from the left."""
-    goal, opened = simplify_factor(factor, nvars), open_factor(factor, nvars)
+    goal, opened = simplify_factor(factor, algebra), open_factor(factor, algebra)
     if fac == "factor":
         return [(goal, opened)] if goal != factor else []
-    states, now = [], factor
-    for k, (term, bracket) in enumerate(zip(goal, opened)):
-        if now[k:k + 1] == [term] and not any(t[1] == term[1] for t in now[k + 1:]):
+    states, now, done = [], factor, []
+    for bracket in opened:
+        monomial, total = bracket[1], number(bracket[0])
+        term = [(total, monomial, False)] if total else []
+        k = len(done)
+        if now[k:k + 1] == term and not any(t[1] == monomial for t in now[k + 1:]):
+            done = done + term
             continue
-        rest = [t for t in now[k:] if t[1] != term[1]]
-        states.append((goal[:k] + [term] + rest, goal[:k] + [bracket] + rest))
-        now = states[-1][0]
+        rest = [t for t in now[k:] if t[1] != monomial]
+        states.append((done + term + rest or goal, done + [bracket] + rest))
+        now, done = states[-1][0], done + term
     return states
 
 
-def expected_steps(record, start, notation):
-    nvars, setting = record["vars"], record["setting"]
+def expected_steps(record, start, notation, algebra):
+    setting = record["setting"]
     show = PRINT[notation]
     if setting == "endpoint":
-        end = ("bare", normal(value(start, nvars)))
+        end = ("bare", normal(value(start, algebra), algebra))
         return [{"kind": "endpoint", "input": show(start), "target": show(end)}]
-    derived = derive(start, UNITS[record["granularity"]], nvars)
+    derived = derive(start, UNITS[record["granularity"]], algebra)
     steps = []
     for kind, before, after, opened, marked in derived:
         if setting == "annotated":
@@ -231,15 +217,17 @@ def expected_steps(record, start, notation):
 
 
 # ---------------------------------------------------------------- caps
-def check_caps(record, start, end):
-    (c_poly, c_prod, c_fac), (d_poly, d_fac), (t_prod, t_fac), max_prod, max_fac = CAPS[record["config"]]
-    nvars = record["vars"]
+def check_caps(caps, start, algebra):
+    """The caps hold for the polynomial without its signs."""
+    (c_poly, c_prod, c_fac), (d_poly, d_fac), (t_prod, t_fac), max_prod, max_fac = caps
+    start = (start[0], [[[(abs(c), m, raw) for c, m, raw in f] for f in p] for p in start[1]])
+    total = algebra.zero
     need(start[0] == "sum", "the start is not a sum of products")
     need(2 <= len(start[1]) <= max_prod, len(start[1]), "products")
     degrees = []
     for product in start[1]:
         need(1 <= len(product) <= max_fac, len(product), "factors")
-        poly = RING[nvars].one
+        poly = algebra.one
         for factor in product:
             need(1 <= len(factor) <= t_fac, len(factor), "terms in a factor")
             for c, exponents, raw in factor:
@@ -248,15 +236,16 @@ def check_caps(record, start, end):
                 need(raw or 1 not in exponents, "an unsimplified factor without ^1")
             keys = [order(t[1]) for t in factor]
             need(keys == sorted(keys), "the terms of a factor are out of order")
-            poly = poly * collect(factor, nvars)
-        need(max(poly.values()) <= c_prod, "coefficient", max(poly.values()), "in a product")
-        need(len(poly) <= t_prod, len(poly), "terms in a product")
-        degrees.append(max(map(sum, poly.keys())))
+            poly = poly * collect(factor, algebra)
+        terms, total = algebra.terms(poly), total + poly
+        need(max(terms.values()) <= c_prod, "coefficient", max(terms.values()), "in a product")
+        need(len(terms) <= t_prod, len(terms), "terms in a product")
+        degrees.append(max(map(sum, terms)))
     for product, degree in zip(start[1], degrees):
         # only a product whose degree is used up ends after one factor, and all products are given the same degree
         need(len(product) > 1 or degree == max(degrees), "a single factor, but degree is left")
     need(max(degrees) <= d_poly, "degree", max(degrees))
-    need(max(number(t[0]) for t in end[1]) <= c_poly, "a coefficient of the endpoint is above", c_poly)
+    need(max(algebra.terms(total).values()) <= c_poly, "a coefficient of the endpoint is above", c_poly)
 
 
 # ---------------------------------------------------------------- records
@@ -264,34 +253,36 @@ def drop_marks(text):
     return text.split("$ ", 1)[-1].replace("#", "")
 
 
-def check_record(record):
-    nvars, notation, setting = record["vars"], record["notation"], record["setting"]
+def check_record(record, name="sympy"):
+    notation, setting = record["notation"], record["setting"]
+    algebra = algebra_of(name, record["vars"])
+    config, _, signed = record["config"].partition("/")
     seen = {}
 
     def read(text):
         if text not in seen:
-            state = PARSE[notation](text, nvars)
+            state = PARSE[notation](text, algebra.nvars)
             need(PRINT[notation](state) == text, "printed again, it differs:", text)
-            seen[text] = state
+            seen[text] = state, value(state, algebra)
         return seen[text]
 
     if setting == "arithmetic":
         return check_arithmetic(record)
-    start, end = read(record["start"]), read(record["end"])
-    total = value(start, nvars)
-    need(end[0] == "bare" and end[1] == normal(total), "the end is not the start's normal form")
-    need(expanded(infix(start), nvars) == total, "sympy.expand(start) is another polynomial")
-    if record["config"] in CAPS:
-        check_caps(record, start, end)
-    for k, (got, want) in enumerate(itertools.zip_longest(record["steps"],
-                                                          expected_steps(record, start, notation))):
+    (start, total), (end, _) = read(record["start"]), read(record["end"])
+    need(end[0] == "bare" and end[1] == normal(total, algebra), "the end is not the start's normal form")
+    need(algebra.expanded(infix(start)) == total, "the start, expanded, is another polynomial")
+    if config in CAPS and signed in ("", "signed"):
+        check_caps(CAPS[config], start, algebra)
+    need(signed or "-" not in json.dumps(record["steps"]), "a minus in an unsigned space")
+    expected = expected_steps(record, start, notation, algebra)
+    for k, (got, want) in enumerate(itertools.zip_longest(record["steps"], expected)):
         need(got and want, "step", k, ": the record ends early or late")
         need({x: v for x, v in got.items() if v is not None} == want,
              "step", k, ":\n    got  ", json.dumps(got), "\n    want ", json.dumps(want))
         for key in ("input", "target", "next"):
             if key in want:
                 text = drop_marks(got[key]) if setting == "annotated" else got[key]
-                need(value(read(text), nvars) == total, "step", k, ": the value of", key, "changed:", text)
+                need(read(text)[1] == total, "step", k, ": the value of", key, "changed:", text)
     last = record["steps"][-1]
     need(drop_marks(last.get("next") or last["target"]) == record["end"], "the last step does not reach the end")
 
@@ -311,7 +302,7 @@ def check_arithmetic(record):
         need(step["kind"] == {"+": "add", "*": "mul"}[op], "the kind of", text, "is", step["kind"])
 
 
-def check_lines(lines, say, most=3):
+def check_lines(lines, say, algebra="sympy", most=3):
     """(proofs, steps, failures) of JSONL lines; the first failures are said."""
     proofs = steps = failures = 0
     for n, line in enumerate(lines, 1):
@@ -319,7 +310,9 @@ def check_lines(lines, say, most=3):
         proofs += 1
         steps += len(record["steps"])
         try:
-            check_record(record)
+            check_record(record, algebra)
+            if algebra != "sympy" and n % SYMPY_EVERY == 0:
+                check_record(record)
         except Exception as e:  # a record that breaks the oracle is a record that is wrong
             failures += 1
             if failures <= most:
@@ -328,14 +321,15 @@ def check_lines(lines, say, most=3):
 
 
 # ---------------------------------------------------------------- the whole run
-def combinations():
-    """Every granularity, setting and notation that exists together."""
+def combinations(signed):
+    """Every granularity, setting and notation that exists together. The arithmetic probe has no signs."""
     for notation in ("infix", "prefix"):
         for setting in ("plain", "calculator"):
             for granularity in UNITS:
                 yield setting, granularity, notation
         yield "endpoint", "coarse", notation
-        yield "arithmetic", "coarse", notation
+        if not signed:
+            yield "arithmetic", "coarse", notation
     for granularity in ("coarse", "fine", "fine_counted"):
         yield "annotated", granularity, "infix"
 
@@ -346,32 +340,33 @@ def number_of(way):
 
 
 def run_one(job):
-    polystep, proofs, seed, (config, nvars), (setting, granularity, notation) = job
+    polystep, proofs, seed, algebra, (config, nvars), (setting, granularity, notation) = job
     command = [polystep, "generate", "--config", config, "--vars", str(nvars), "--setting", setting, "--granularity",
                granularity, "--notation", notation, "--proofs", str(proofs), "--seed", str(seed), "--threads", "1"]
     lines = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
     said = []
-    return (config, nvars, setting, granularity, notation), check_lines(lines, said.append), said, lines[0]
+    return (config, nvars, setting, granularity, notation), check_lines(lines, said.append, algebra), said, lines[0]
 
 
 def run_all(args):
     """`--proofs` proofs per space, shared out over the ways of writing; each way has a seed of its own."""
     began = time.time()
-    ways = list(combinations())
+    ways = list(combinations(args.signed))
     each = -(-args.proofs // len(ways))
-    spaces = list(itertools.product(CAPS, (1, 2)))
-    jobs = [(args.run, each, args.seed + number_of(way), space, way) for space in spaces for way in ways]
+    spaces = list(itertools.product((key + "/signed" * args.signed for key in CAPS), (1, 2)))
+    jobs = [(args.run, each, args.seed + number_of(way), args.algebra, space, way) for space in spaces for way in ways]
     total, bad, kept = [0, 0, 0], 0, []
     with multiprocessing.Pool(args.jobs) as pool:
         for combination, counts, said, first in pool.imap(run_one, jobs):
             total = [a + b for a, b in zip(total, counts)]
             bad += bool(counts[2] or counts[0] != each)
-            print("%-13s vars %d  %-10s  %-26s  %-6s  %5d proofs  %6d steps  %d failed" % (combination + counts),
+            print("%-20s vars %d  %-10s  %-26s  %-6s  %5d proofs  %6d steps  %d failed" % (combination + counts),
                   *said, sep="\n    ", flush=True)
             if (spaces.index(combination[:2]) + number_of(combination[2:])) % SAMPLE_EVERY == 0:
                 kept.append(first)
-    print("SymPy %s: %d proofs (%d per space), %d steps, %d failed; %.0f s"
-          % (sympy.__version__, total[0], each * len(ways), total[1], total[2], time.time() - began))
+    version = algebra_of(args.algebra, 1).version
+    print("%s: %d proofs (%d per space), %d steps, %d failed; %.0f s"
+          % (version, total[0], each * len(ways), total[1], total[2], time.time() - began))
     if args.sample and not bad:
         with open(args.sample, "w") as f:
             f.writelines(line + "\n" for line in kept)
@@ -385,6 +380,9 @@ def main():
     ap.add_argument("--proofs", type=int, default=10000, help="proofs per space, with --run")
     ap.add_argument("--seed", type=int, default=1)
     ap.add_argument("--jobs", type=int, default=1)
+    ap.add_argument("--signed", action="store_true", help="the signed variants of the spaces, with --run")
+    ap.add_argument("--algebra", choices=("sympy", "flint"), default="sympy",
+                    help="which program multiplies; with flint SymPy checks every hundredth proof again")
     ap.add_argument("--sample", metavar="FILE", help="write the first verified proof of each way of writing, in every fifth space, here")
     args = ap.parse_args()
     if args.run:
@@ -394,7 +392,7 @@ def main():
     failed = 0
     for name in args.files:
         with (sys.stdin if name == "-" else open(name)) as f:
-            proofs, steps, failures = check_lines(f, print)
+            proofs, steps, failures = check_lines(f, print, args.algebra)
         print("%s: %d proofs, %d steps, %d failed" % (name, proofs, steps, failures))
         failed += failures
     sys.exit(1 if failed else 0)

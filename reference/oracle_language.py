@@ -2,8 +2,9 @@
 
 A term is (coefficient, exponents, raw): the coefficient an int, or for the calculator a list of summands, each a list of
 ints; raw terms print ^1. A factor is a list of terms, a product a list of factors. A state is ("bare", factor) or
-("sum", products).
+("sum", products). Zero is the factor of one term with the coefficient 0 and no variables.
 """
+import functools
 import itertools
 import re
 
@@ -17,6 +18,7 @@ def need(truth, *says):
         raise Wrong(" ".join(str(s) for s in says))
 
 
+@functools.lru_cache(maxsize=None)
 def order(exponents):
     """Total degree descending, fewer variables first, then the higher exponent of x1, x2, ... first."""
     return (-sum(exponents), sum(1 for e in exponents if e), tuple(-e for e in exponents))
@@ -36,6 +38,7 @@ def product_of(numbers):
 
 
 def infix_term(term):
+    """With its sign; a bracket is always added."""
     coefficient, exponents, raw = term
     parts = []
     for i, e in enumerate(exponents):
@@ -43,13 +46,15 @@ def infix_term(term):
             parts.append("x%d" % (i + 1) if e == 1 and not raw else "x%d^%d" % (i + 1, e))
     if not isinstance(coefficient, int):
         parts.insert(0, "[%s]" % "+".join("*".join(map(str, s)) for s in coefficient))
-    elif coefficient != 1 or not parts:
-        parts.insert(0, str(coefficient))
-    return "*".join(parts)
+        return "+" + "*".join(parts)
+    if abs(coefficient) != 1 or not parts:
+        parts.insert(0, str(abs(coefficient)))
+    return ("-" if coefficient < 0 else "+") + "*".join(parts)
 
 
 def infix_factor(factor):
-    return "+".join(map(infix_term, factor))
+    text = "".join(map(infix_term, factor))
+    return text[1:] if text[0] == "+" else text
 
 
 def infix_product(product):
@@ -66,7 +71,7 @@ def nest(op, parts):
 
 
 def prefix_int(n):
-    return "INT+ " + " ".join(str(n))
+    return ("INT- " if n < 0 else "INT+ ") + " ".join(str(abs(n)))
 
 
 def prefix_term(term):
@@ -125,6 +130,17 @@ class Reader:
         return i
 
 
+def nonzero(n, text):
+    need(n != 0, "0 in a bracket in", text)
+    return n
+
+
+def zero_alone(factor, text):
+    """Zero stands only as a whole factor, without variables."""
+    need(all(t[0] != 0 for t in factor) or (len(factor) == 1 and not any(factor[0][1])), "0 is not alone in", text)
+    return factor
+
+
 def parse_infix(text, nvars):
     tokens = re.findall(r"\d+|x\d+|.", text)
     r = Reader(text, tokens, nvars)
@@ -134,16 +150,22 @@ def parse_infix(text, nvars):
         need(word.isdigit() and (word == "0" or word[0] != "0"), "expected a number in", text)
         return int(word)
 
+    def signed():
+        if r.peek() != "-":
+            return nonzero(integer(), text)
+        r.take("-")
+        return -nonzero(integer(), text)
+
     def coefficient():
         if r.peek() != "[":
             return integer()
         r.take("[")
-        summands = [[integer()]]
+        summands = [[signed()]]
         while r.peek() in ("+", "*"):
             if r.next() == "+":
-                summands.append([integer()])
+                summands.append([signed()])
             else:
-                summands[-1].append(integer())
+                summands[-1].append(signed())
         r.take("]")
         return summands
 
@@ -168,11 +190,17 @@ def parse_infix(text, nvars):
             r.take("*")
 
     def factor():
-        terms = [term()]
-        while r.peek() == "+":
-            r.take("+")
-            terms.append(term())
-        return terms
+        terms = []
+        while not terms or r.peek() in ("+", "-"):
+            minus = r.peek() == "-"
+            if minus or terms:
+                r.next()
+            c, exponents, raw = term()
+            if minus:
+                need(isinstance(c, int) and c > 0, "a minus before 0 or before a bracket in", text)
+                c = -c
+            terms.append((c, exponents, raw))
+        return zero_alone(terms, text)
 
     if not text.startswith("("):
         state = ("bare", factor())
@@ -196,13 +224,15 @@ def parse_prefix(text, nvars):
     r = Reader(text, text.split(" "), nvars)
 
     def integer():
-        r.take("INT+")
+        sign = r.next()
+        need(sign in ("INT+", "INT-"), "expected INT+ or INT- in", text)
         digits = ""
         while r.peek().isdigit():
             need(len(r.peek()) == 1, "a digit is one token in", text)
             digits += r.next()
         need(digits and (digits == "0" or digits[0] != "0"), "expected digits in", text)
-        return int(digits)
+        need(sign == "INT+" or digits != "0", "INT- 0 in", text)
+        return int(digits) if sign == "INT+" else -int(digits)
 
     def several(op, part):
         parts = []
@@ -220,9 +250,9 @@ def parse_prefix(text, nvars):
             if r.peek() == "[":
                 need(k == 0, "a coefficient after a variable in", text)
                 r.take("[")
-                c = several("+", lambda: several("*", integer))
+                c = several("+", lambda: several("*", lambda: nonzero(integer(), text)))
                 r.take("]")
-            elif r.peek() == "INT+":
+            elif r.peek() in ("INT+", "INT-"):
                 need(k == 0, "a coefficient after a variable in", text)
                 c = integer()
             else:
@@ -238,7 +268,7 @@ def parse_prefix(text, nvars):
                 return (c, tuple(exponents), raw)
 
     def factor():
-        return several("+", term)
+        return zero_alone(several("+", term), text)
 
     def product():
         return several("*F", factor)

@@ -3,31 +3,33 @@
 //! A state is either a sum of products with every factor in parentheses, or the endpoint, a bare polynomial; never a mixture.
 //! A term remembers whether it is still written with its ones (`x1^1`): that is what a facstep removes, so `(x1^1)` and
 //! `(x1)` are two states with one value.
+//!
+//! Zero stands only as a whole factor `(0)`, with one term whose coefficient is 0, or as the bare endpoint `0`.
 
 use crate::monomial::{Monomial, TermOrder};
 use crate::poly::{ArithmeticError, Poly};
 
-/// A positive integer times powers of variables.
+/// An integer times powers of variables.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Term {
-    /// The coefficient, at least 1.
-    pub coeff: u64,
+    /// The coefficient. It is 0 only if the term is a whole factor.
+    pub coeff: i64,
     /// The powers of variables.
     pub monomial: Monomial,
-    /// Whether first powers are written `^1` (and, with [`Style::ones`](crate::notation::Style), a coefficient 1 as `1*`).
+    /// Whether first powers are written `^1` (and, with [`Style::ones`](crate::notation::Style), a coefficient ±1 as `1*`).
     pub raw: bool,
 }
 
 impl Term {
     /// A simplified term.
-    pub fn plain(coeff: u64, monomial: Monomial) -> Term {
+    pub fn plain(coeff: i64, monomial: Monomial) -> Term {
         Term { coeff, monomial, raw: false }
     }
 
-    /// A term as it is sampled: written with its ones, if it has any to write.
-    pub fn raw(coeff: u64, monomial: Monomial, ones: bool) -> Term {
-        let one = ones && coeff == 1 && monomial != Monomial::ONE;
-        Term { coeff, monomial, raw: one || monomial.has_first_power() }
+    /// A term as it is sampled: written with its ones, if it has any to write. `one` says that its coefficient is such a one
+    /// ([`Style::writes_one`](crate::notation::Style::writes_one)).
+    pub fn raw(coeff: i64, monomial: Monomial, one: bool) -> Term {
+        Term { coeff, monomial, raw: (one && monomial != Monomial::ONE) || monomial.has_first_power() }
     }
 }
 
@@ -49,7 +51,8 @@ impl Factor {
 
 impl From<&Poly> for Factor {
     fn from(poly: &Poly) -> Factor {
-        Factor(poly.terms().iter().map(|&(c, m)| Term::plain(c, m)).collect())
+        let terms: Vec<Term> = poly.terms().iter().map(|&(c, m)| Term::plain(c, m)).collect();
+        Factor(if terms.is_empty() { vec![Term::plain(0, Monomial::ONE)] } else { terms })
     }
 }
 
@@ -69,7 +72,7 @@ impl Product {
 pub enum State {
     /// `(2*x2^2)*(3*x2^1+4)+(5*x1^2)*(2)`
     Sum(Vec<Product>),
-    /// `6*x2^3+10*x1^2+8*x2^2`: the endpoint.
+    /// `6*x2^3-10*x1^2+8*x2^2` or `0`: the endpoint.
     Bare(Poly),
 }
 
@@ -79,7 +82,7 @@ impl State {
         match self {
             State::Sum(products) => {
                 // Terms are collected only now and then: collecting after each product would take quadratic time.
-                let mut terms: Vec<(u64, Monomial)> = Vec::new();
+                let mut terms: Vec<(i64, Monomial)> = Vec::new();
                 let mut collected = 0;
                 for product in products {
                     terms.extend_from_slice(product.value(order)?.terms());

@@ -1,14 +1,14 @@
 //! Could this state have been sampled? What a model was trained on, asked about an expression that a person typed.
 //!
-//! A start is measured in ten ways: how many variables and products it has, its largest coefficient, and so on. A space has
-//! learned a range of each measure. A start fits a space if all ten measures lie in their ranges.
+//! A start is measured in several ways: how many variables and products it has, its largest coefficient, whether it has a
+//! minus, and so on. A space has learned a range of each measure. A start fits a space if every measure lies in its range.
 
 use crate::ArithmeticError;
 use crate::expr::State;
 use crate::task::Task;
 
 /// How many measures there are.
-const MEASURES: usize = 10;
+const MEASURES: usize = 12;
 
 /// The smallest and the largest value of each measure.
 type Ranges = [(u64, u64); MEASURES];
@@ -26,8 +26,10 @@ fn measures(state: &State, order: crate::TermOrder) -> Result<[u64; MEASURES], A
         for factor in &product.0 {
             note(3, count(factor.0.len()));
             for term in &factor.0 {
-                note(4, term.coeff);
+                note(4, term.coeff.unsigned_abs());
                 note(5, u64::from(term.monomial.degree()));
+                note(10, u64::from(term.coeff < 0));
+                note(11, u64::from(term.coeff == 0));
             }
         }
         let value = product.value(order)?;
@@ -55,6 +57,9 @@ fn learned(task: &Task) -> Ranges {
         (0, space.coeff.product),
         (0, space.coeff.polynomial),
         most(space.degree.polynomial),
+        (0, u64::from(space.signed)),
+        // No start of any space has a zero; in signed spaces zeros come up later.
+        (0, 0),
     ]
 }
 
@@ -71,7 +76,9 @@ fn named(measure: usize, n: u64) -> String {
         6 => format!("{n} term{s} in a simplified product"),
         7 => format!("coefficient {n} in a simplified product"),
         8 => format!("coefficient {n} in the endpoint"),
-        _ => format!("degree {n} of the endpoint"),
+        9 => format!("degree {n} of the endpoint"),
+        10 => "a minus".to_owned(),
+        _ => "a factor 0".to_owned(),
     }
 }
 
@@ -109,6 +116,7 @@ pub fn outside(state: &State, tasks: &[Task]) -> Result<Option<String>, Arithmet
         let one = |measure: usize| {
             let (from, to) = ranges[measure];
             let range = match from {
+                _ if measure >= 10 => "none".to_owned(),
                 0 => format!("at most {to}"),
                 _ if from == to => to.to_string(),
                 _ => format!("{from} to {to}"),
@@ -163,6 +171,8 @@ mod tests {
             ("(6*x1^1)*(2)+(3)*(2)", "coefficient 6 in a factor (it learned at most 5)"),
             ("(x1^4)*(2)+(3)*(2)", "degree 4 of a factor (it learned at most 3)"),
             ("(5*x1^1)*(5)+(3)*(2)", "coefficient 25 in a simplified product (it learned at most 20)"),
+            ("(x1^1-2)*(2)+(3)*(2)", "a minus (it learned none)"),
+            ("(0)*(2)+(3)*(2)", "a factor 0 (it learned none)"),
             ("(x1^3)*(x1^3)*(x1^3)+(3)*(2)", "degree 9 of the endpoint (it learned at most 6)"),
         ] {
             let found = outside(&start(text), &[task("small_coeff", 1)]).unwrap();

@@ -1,8 +1,7 @@
-//! A polynomial in normal form: positive coefficients, no two like terms, terms in term order (the endpoint, P̂).
+//! A polynomial in normal form: no coefficient is 0, no two terms are alike, terms are in term order (the endpoint, P̂).
 //!
-//! Coefficients are 64-bit and every operation is checked: an overflow is an error, never a wrapped number that looks right.
-//! There is no zero polynomial in this language (coefficients are positive), so an empty sum never comes out of an operation
-//! on non-empty ones.
+//! Coefficients are signed 64-bit numbers and every operation is checked: an overflow is an error, never a wrapped number that
+//! looks right. Like terms that cancel vanish, so the zero polynomial is the one without terms.
 
 use thiserror::Error;
 
@@ -12,15 +11,12 @@ use crate::proof::MAX_STATE_TERMS;
 /// A number or a degree left the range that polystep computes in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum ArithmeticError {
-    /// A coefficient exceeds 2^64 − 1.
-    #[error("a coefficient exceeds 2^64 - 1, the largest number polystep computes with")]
+    /// A coefficient is below −2^63 or above 2^63 − 1.
+    #[error("a coefficient does not fit: coefficients go from -2^63 to 2^63 - 1")]
     Coefficient,
     /// A degree exceeds 255.
     #[error("a degree exceeds 255, the largest degree polystep computes with")]
     Degree,
-    /// A coefficient is 0.
-    #[error("a coefficient is 0, but every coefficient of the language is positive")]
-    Zero,
     /// A product of sums has too many terms before they are collected.
     #[error("an expansion has more than {MAX_EXPANSION} terms")]
     Terms,
@@ -35,27 +31,25 @@ pub const MAX_EXPANSION: usize = 1 << 22;
 /// A polynomial in normal form.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Poly {
-    terms: Vec<(u64, Monomial)>,
+    terms: Vec<(i64, Monomial)>,
 }
 
 impl Poly {
-    /// Collects like terms and sorts: the one way to make a `Poly`. A coefficient of 0 is an error.
+    /// Collects like terms and sorts: the one way to make a `Poly`. What comes to 0 is left out.
     pub fn collect(
-        terms: impl IntoIterator<Item = (u64, Monomial)>,
+        terms: impl IntoIterator<Item = (i64, Monomial)>,
         order: TermOrder,
     ) -> Result<Poly, ArithmeticError> {
         let mut sorted: Vec<_> = terms.into_iter().collect();
         sorted.sort_by(|a, b| order.compare(a.1, b.1));
-        let mut terms: Vec<(u64, Monomial)> = Vec::with_capacity(sorted.len());
-        for (c, m) in sorted {
-            if c == 0 {
-                return Err(ArithmeticError::Zero);
-            }
-            match terms.last_mut() {
-                Some(last) if last.1 == m => {
-                    last.0 = last.0.checked_add(c).ok_or(ArithmeticError::Coefficient)?;
-                }
-                _ => terms.push((c, m)),
+        let mut terms: Vec<(i64, Monomial)> = Vec::with_capacity(sorted.len());
+        for alike in sorted.chunk_by(|a, b| a.1 == b.1) {
+            // Only the whole sum has to fit, so the order of the terms does not matter.
+            let sum: i128 = alike.iter().map(|t| i128::from(t.0)).sum();
+            match i64::try_from(sum) {
+                Ok(0) => {}
+                Ok(coeff) => terms.push((coeff, alike[0].1)),
+                Err(_) => return Err(ArithmeticError::Coefficient),
             }
         }
         Ok(Poly { terms })
@@ -66,8 +60,8 @@ impl Poly {
         Poly { terms: vec![(1, Monomial::ONE)] }
     }
 
-    /// Coefficients and monomials in term order.
-    pub fn terms(&self) -> &[(u64, Monomial)] {
+    /// Coefficients and monomials in term order; none for zero.
+    pub fn terms(&self) -> &[(i64, Monomial)] {
         &self.terms
     }
 
@@ -92,9 +86,9 @@ impl Poly {
         Poly::collect(terms, order)
     }
 
-    /// The largest coefficient.
+    /// The largest coefficient without its sign.
     pub fn max_coeff(&self) -> u64 {
-        self.terms.iter().map(|t| t.0).max().unwrap_or(0)
+        self.terms.iter().map(|t| t.0.unsigned_abs()).max().unwrap_or(0)
     }
 
     /// The total degree.
@@ -109,8 +103,8 @@ impl Poly {
 }
 
 /// One term's share of [`Poly::fingerprint`]; the shares are added, so their order does not matter.
-pub(crate) fn fingerprint_term(coeff: u64, monomial: Monomial) -> u64 {
-    mix(coeff ^ mix(monomial.bits() ^ 0x9e37_79b9_7f4a_7c15))
+pub(crate) fn fingerprint_term(coeff: i64, monomial: Monomial) -> u64 {
+    mix(coeff.cast_unsigned() ^ mix(monomial.bits() ^ 0x9e37_79b9_7f4a_7c15))
 }
 
 /// The finaliser of SplitMix64, a bijection of 64-bit words.
@@ -141,7 +135,7 @@ mod tests {
     #[test]
     fn overflow_is_an_error() {
         let order = TermOrder::Paper;
-        let big = Poly::collect([(u64::MAX, x(1))], order).unwrap();
+        let big = Poly::collect([(i64::MAX, x(1))], order).unwrap();
         assert_eq!(big.add(&big, order), Err(ArithmeticError::Coefficient));
         assert_eq!(big.mul(&big, order), Err(ArithmeticError::Coefficient));
         let high = Poly::collect([(1, x(200))], order).unwrap();
@@ -149,10 +143,15 @@ mod tests {
     }
 
     #[test]
-    fn a_coefficient_of_zero_is_an_error() {
-        let terms = [(3, x(1)), (0, x(2))];
-        assert_eq!(Poly::collect(terms, TermOrder::Paper), Err(ArithmeticError::Zero));
-        assert_eq!(Poly::collect([(2, x(1)), (0, x(1))], TermOrder::Paper), Err(ArithmeticError::Zero));
+    fn terms_that_cancel_vanish() {
+        let order = TermOrder::Paper;
+        let found = Poly::collect([(i64::MAX, x(1)), (3, x(2)), (5, x(1)), (0, x(3)), (-5, x(1))], order).unwrap();
+        assert_eq!(found.terms(), &[(3, x(2)), (i64::MAX, x(1))]);
+        let (a, b) = ([(1, x(1)), (1, x(0))], [(1, x(1)), (-1, x(0))]);
+        let [a, b] = [a, b].map(|terms| Poly::collect(terms, order).unwrap());
+        assert_eq!(a.mul(&b, order).unwrap().terms(), &[(1, x(2)), (-1, x(0))]);
+        let minus = Poly::collect([(-1, x(0))], order).unwrap();
+        assert_eq!(a.add(&a.mul(&minus, order).unwrap(), order), Ok(Poly::default()));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use crate::notation::Notation;
 
-/// How many tokens there are; 39…63 are reserved.
+/// How many tokens there are; 41…63 are reserved.
 pub const VOCABULARY: usize = 64;
 /// Padding.
 pub const PAD: u8 = 0;
@@ -58,6 +58,10 @@ pub const MUL: u8 = 36;
 pub const SUM: u8 = 37;
 /// `END`: nothing is left to be done.
 pub const END: u8 = 38;
+/// `-`, before a negative term and, in a calculator's bracket, before a negative number. Infix only.
+pub const MINUS: u8 = 39;
+/// `INT-`, before the digits of a negative integer in prefix.
+pub const INT_MINUS: u8 = 40;
 
 /// The tags of annotated states.
 pub const TAGS: [u8; 5] = [MARK, FAC, MUL, SUM, END];
@@ -79,7 +83,7 @@ const NAMES: [&str; VOCABULARY] = [
     "0", "1", "2", "3", "4", "5", "6", "7", "8", "9",
     "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8",
     "+", "*", "^", "(", ")", "[", "]", "$", "#", "INT+", "+P", "*F", "MARK", "FAC", "MUL", "SUM", "END",
-    "<39>", "<40>", "<41>", "<42>", "<43>", "<44>", "<45>", "<46>", "<47>", "<48>", "<49>", "<50>", "<51>",
+    "-", "INT-", "<41>", "<42>", "<43>", "<44>", "<45>", "<46>", "<47>", "<48>", "<49>", "<50>", "<51>",
     "<52>", "<53>", "<54>", "<55>", "<56>", "<57>", "<58>", "<59>", "<60>", "<61>", "<62>", "<63>",
 ];
 
@@ -150,6 +154,7 @@ pub(crate) fn token_at(text: &str) -> Option<(u8, usize)> {
         },
         b'+' if bytes.get(1) == Some(&b'P') => Some((SUM_OF, 2)),
         b'*' if bytes.get(1) == Some(&b'F') && !text.starts_with("*FAC") => Some((PRODUCT_OF, 2)),
+        b'-' => Some((MINUS, 1)),
         b'A'..=b'Z' | b'<' => named(PAD, VOCABULARY as u8),
         _ => named(PLUS, INT),
     }
@@ -184,7 +189,10 @@ mod tests {
         {
             assert_eq!(name(id), text);
         }
-        assert_eq!([name(SUM_OF), name(PRODUCT_OF), name(MARK), name(END)], ["+P", "*F", "MARK", "END"]);
+        assert_eq!(
+            [SUM_OF, PRODUCT_OF, MARK, END, MINUS, INT_MINUS].map(name),
+            ["+P", "*F", "MARK", "END", "-", "INT-"]
+        );
         assert_eq!(encode("(2*x1^10)").unwrap(), [OPEN, DIGIT + 2, TIMES, VAR, POWER, DIGIT + 1, DIGIT, CLOSE]);
         assert_eq!(encode("2*q").unwrap_err().span, 2..3);
     }

@@ -15,7 +15,7 @@ use crate::explain::Explanation;
 use crate::expr::State;
 use crate::granularity::Granularity;
 use crate::named;
-use crate::notation::{self, Notation, NotationError, Style, parse_tokens};
+use crate::notation::{self, Notation, NotationError, Open, Style, parse_tokens};
 use crate::poly::ArithmeticError;
 use crate::proof::{Proof, StepKind};
 use crate::token;
@@ -108,7 +108,7 @@ impl Writing {
     /// evaluated, or stands in a plain state.
     pub fn evaluated(&self, tokens: &[u8]) -> Option<Vec<u8>> {
         match self.setting {
-            Setting::Calculator => evaluate_brackets(tokens, self.notation),
+            Setting::Calculator => self.evaluate_brackets(tokens),
             Setting::Plain | Setting::Endpoint if tokens.contains(&token::BRACKET) => None,
             _ => Some(tokens.to_vec()),
         }
@@ -126,6 +126,36 @@ impl Writing {
             _ => tokens.to_vec(),
         };
         Some(parse_tokens(&state, self.notation, self.style).ok()?.0)
+    }
+
+    /// The tokens with the number that it comes to in place of every bracket. `None` if a bracket cannot be read or overflows.
+    fn evaluate_brackets(&self, tokens: &[u8]) -> Option<Vec<u8>> {
+        if !tokens.contains(&token::BRACKET) {
+            return Some(tokens.to_vec());
+        }
+        // What is written as the language writes it is read and written again: a term whose bracket is worth 0 vanishes.
+        if let Ok((state, open)) = parse_tokens(tokens, self.notation, self.style)
+            && self.tokens(&state, &open) == tokens
+        {
+            return Some(self.tokens(&state, &Open::new()));
+        }
+        // Elsewhere what stands outside the brackets is not looked at.
+        let mut out: Vec<u8> = Vec::with_capacity(tokens.len());
+        let mut rest = tokens;
+        while let Some(open) = rest.iter().position(|&t| t == token::BRACKET) {
+            let close = open + rest[open..].iter().position(|&t| t == token::UNBRACKET)?;
+            out.extend_from_slice(&rest[..open]);
+            // A bracket alone is a constant polynomial, so the parser computes it.
+            let (state, _) = parse_tokens(&rest[open..=close], self.notation, self.style).ok()?;
+            let number = self.tokens(&state, &Open::new());
+            if number[0] == token::MINUS && out.last() == Some(&token::PLUS) {
+                out.pop();
+            }
+            out.extend(number);
+            rest = &rest[close + 1..];
+        }
+        out.extend_from_slice(rest);
+        Some(out)
     }
 
     /// A proof as a model sees it. The lines are written one at a time.
@@ -161,7 +191,8 @@ impl Writing {
             _ if target.contains('[') => Setting::Calculator,
             _ => Setting::Plain,
         };
-        let prefix = ["INT+", "+P", "*F"].iter().any(|t| target.contains(t)) || input.contains("INT+");
+        let prefix = ["INT+", "INT-", "+P", "*F"].iter().any(|t| target.contains(t))
+            || ["INT+", "INT-"].iter().any(|t| input.contains(t));
         let notation = if prefix { Notation::Prefix } else { Notation::Infix };
         Writing { setting, notation, ..Writing::default() }
     }
@@ -188,27 +219,6 @@ pub fn untagged(tokens: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// Replaces every bracket by the number it comes to. `None` if one cannot be read or overflows. What stands outside the
-/// brackets is not looked at.
-pub fn evaluate_brackets(tokens: &[u8], notation: Notation) -> Option<Vec<u8>> {
-    let mut out = Vec::with_capacity(tokens.len());
-    let mut rest = tokens;
-    while let Some(open) = rest.iter().position(|&t| t == token::BRACKET) {
-        let close = open + rest[open..].iter().position(|&t| t == token::UNBRACKET)?;
-        out.extend_from_slice(&rest[..open]);
-        // A bracket alone is a constant polynomial, so the parser computes it.
-        let (state, _) = parse_tokens(&rest[open..=close], notation, Style::default()).ok()?;
-        let value = state.value(Style::default().order).ok()?;
-        if notation == Notation::Prefix {
-            out.push(token::INT);
-        }
-        token::push_digits(value.max_coeff(), &mut out);
-        rest = &rest[close + 1..];
-    }
-    out.extend_from_slice(rest);
-    Some(out)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -230,8 +240,16 @@ mod tests {
     }
 
     #[test]
-    fn prefix_brackets_are_evaluated() {
-        let prefix = token::encode("* [ + * INT+ 3 INT+ 4 INT+ 5 ] x1").unwrap();
-        assert_eq!(evaluate_brackets(&prefix, Notation::Prefix), token::encode("* INT+ 1 7 x1").ok());
+    fn brackets_are_evaluated() {
+        let evaluated = |notation, text: &str| {
+            let writing = Writing { setting: Setting::Calculator, notation, ..Writing::default() };
+            writing.evaluated(&token::encode(text).unwrap()).map(|tokens| writing.text(&tokens))
+        };
+        let prefix = |text| evaluated(Notation::Prefix, text);
+        assert_eq!(prefix("* [ + * INT+ 3 INT+ 4 INT+ 5 ] x1").as_deref(), Some("* INT+ 1 7 x1"));
+        assert_eq!(prefix("+ * [ + INT+ 3 INT- 4 ] x1 [ + INT+ 1 INT- 1 ]").as_deref(), Some("* INT- 1 x1"));
+        let infix = |text| evaluated(Notation::Infix, text);
+        assert_eq!(infix("([2+-2]*x1^2+[1+-2]*x1+[3*-1])+([1+-1])").as_deref(), Some("(-x1-3)+(0)"));
+        assert_eq!(infix("[2*3]+[5*-1]*x1").as_deref(), Some("6-5*x1"), "not as the language writes it");
     }
 }

@@ -18,8 +18,9 @@ type Drawn = Vec<Vec<Terms>>;
 fn sampled(space: &Space, vars: usize, n: u64) -> Vec<Drawn> {
     let mut sampler = Sampler::new(&Task::new(space.clone(), vars), 8, Purpose::Test).unwrap();
     let exponents = |m: Monomial| (0..vars).map(|v| u32::from(m.exponent(v))).collect();
-    let factors =
-        |p: &Product| p.0.iter().map(|f| f.0.iter().map(|t| (t.coeff, exponents(t.monomial))).collect()).collect();
+    let factors = |p: &Product| {
+        p.0.iter().map(|f| f.0.iter().map(|t| (t.coeff.unsigned_abs(), exponents(t.monomial))).collect()).collect()
+    };
     let products = |state: &State| state.products().iter().map(factors).collect();
     (0..n).map(|index| products(sampler.proof(index).start())).collect()
 }

@@ -27,28 +27,7 @@ fn golden() -> String {
             }
         }
     }
-    let presets = [Granularity::COARSE, Granularity::FINE, Granularity::FINE_COUNTED];
-    for setting in Setting::ALL {
-        for granularity in presets {
-            for notation in Notation::ALL {
-                let space = Space::named("medium_coeff").unwrap();
-                let writing = Writing { setting, granularity, notation, ..Writing::default() };
-                let task = Task { writing, ..Task::new(space, 2) };
-                let Ok(mut sampler) = Sampler::new(&task, 1, Purpose::Train) else {
-                    continue;
-                };
-                let mut examples = Examples::default();
-                (0..500).for_each(|i| sampler.write_examples(i, None, &mut examples));
-                let mut hasher = blake3::Hasher::new();
-                for i in 0..examples.len() {
-                    hasher.update(examples.kind(i).name().as_bytes());
-                    hasher.update(examples.src(i)).update(&[255]);
-                    hasher.update(examples.tgt(i)).update(&[255]);
-                }
-                writeln!(text, "{setting} {granularity} {notation} {}", hasher.finalize().to_hex()).unwrap();
-            }
-        }
-    }
+    steps(&mut text, "medium_coeff", "");
     for key in arithmetic::KEYS {
         for (purpose, seed) in
             [(Purpose::Train, 1), (Purpose::Valid, SEED), (Purpose::Test, SEED), (Purpose::Beam, SEED)]
@@ -65,10 +44,36 @@ fn golden() -> String {
     for (space, vars) in keyed() {
         let mut polynomials = Polynomials::new(&space, vars, Style::default(), 1, Purpose::Train).unwrap();
         polynomials.draw(0);
-        let start = print(&polynomials.state(), Notation::Infix, Style::default());
+        let start = print(&polynomials.state(Notation::Infix), Notation::Infix, Style::default());
         writeln!(text, "{}: {start}", space.stream_key(vars)).unwrap();
     }
+    steps(&mut text, "medium_coeff/signed", "signed ");
     text
+}
+
+/// Checksums of the first 500 proofs of a space in every way of writing.
+fn steps(text: &mut String, key: &str, name: &str) {
+    for setting in Setting::ALL {
+        for granularity in [Granularity::COARSE, Granularity::FINE, Granularity::FINE_COUNTED] {
+            for notation in Notation::ALL {
+                let space = Space::of_key(key).unwrap();
+                let writing = Writing { setting, granularity, notation, ..Writing::default() };
+                let task = Task { writing, ..Task::new(space, 2) };
+                let Ok(mut sampler) = Sampler::new(&task, 1, Purpose::Train) else {
+                    continue;
+                };
+                let mut examples = Examples::default();
+                (0..500).for_each(|i| sampler.write_examples(i, None, &mut examples));
+                let mut hasher = blake3::Hasher::new();
+                for i in 0..examples.len() {
+                    hasher.update(examples.kind(i).name().as_bytes());
+                    hasher.update(examples.src(i)).update(&[255]);
+                    hasher.update(examples.tgt(i)).update(&[255]);
+                }
+                writeln!(text, "{name}{setting} {granularity} {notation} {}", hasher.finalize().to_hex()).unwrap();
+            }
+        }
+    }
 }
 
 /// Spaces that differ from the paper's in what keys their streams.

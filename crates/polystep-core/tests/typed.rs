@@ -10,8 +10,8 @@ mod value;
 use std::collections::BTreeMap;
 
 use expression::{Expression, expression, write};
-use polystep_core::typed::{MAX_FACTORS, MAX_PRODUCTS, MAX_TOKENS, SignedState, Typed, read};
-use polystep_core::{Notation, Style, notation, token};
+use polystep_core::typed::{MAX_FACTORS, MAX_PRODUCTS, MAX_TOKENS, Typed, read};
+use polystep_core::{Notation, Style, Writing, notation, token};
 use proptest::prelude::*;
 
 const INPUTS: &str = include_str!("typed/inputs.md");
@@ -40,6 +40,10 @@ fn accepted_inputs_have_the_endpoint_that_sympy_computed() {
         assert_eq!(labels.get(label), Some(&typed.text().as_str()), "{case}");
         assert_eq!(*labels.get("shown").unwrap_or(&labels[label]), typed.text_in_names(), "{case}");
         assert_eq!(value::text(&value::of_state(typed.state())), labels["endpoint"], "{case}");
+        // The proof ends there, too, unless its numbers do not fit.
+        if let Ok(proof) = Writing::default().proof(typed.state()) {
+            assert_eq!(Writing::default().print(proof.end()), labels["endpoint"], "{case}");
+        }
         holds_what_every_reading_holds(&typed);
     }
 }
@@ -68,14 +72,11 @@ fn holds_what_every_reading_holds(typed: &Typed) {
     }
     let tokens = text.chars().filter(|&c| c != 'x').count() as u64;
     assert!(tokens <= MAX_TOKENS, "{tokens} tokens: {text}");
-    if let SignedState::Sum(products) = typed.state() {
-        assert!(products.len() as u64 <= MAX_PRODUCTS, "{text}");
-        assert!(products.iter().all(|p| p.len() as u64 <= MAX_FACTORS), "{text}");
-    }
-    if let Some(state) = typed.unsigned_state() {
-        assert_eq!(notation::print(&state, Notation::Infix, Style::default()), text);
-        assert_eq!(token::encode(&text).unwrap().len() as u64, tokens);
-    }
+    let products = typed.state().products();
+    assert!(products.len() as u64 <= MAX_PRODUCTS, "{text}");
+    assert!(products.iter().all(|p| p.0.len() as u64 <= MAX_FACTORS), "{text}");
+    assert_eq!(notation::parse(&text, Notation::Infix, Style::default()).as_ref(), Ok(typed.state()), "{text}");
+    assert_eq!(token::encode(&text).unwrap().len() as u64, tokens);
 }
 
 /// Names in the order in which they are numbered.
@@ -104,13 +105,13 @@ proptest! {
     }
 
     #[test]
-    fn what_the_strict_parser_accepts_is_read_as_the_same_state(text in unsigned_text()) {
+    fn what_the_strict_parser_accepts_is_read_as_the_same_state(text in strict_text()) {
         let strict = notation::parse(&text, Notation::Infix, Style::default());
         // Other letters are numbered in the order of the alphabet: `y` alone is x1.
         let in_order = text.contains('x') && (text.contains('y') || !text.contains('z'));
         if let (Ok(state), true) = (strict, in_order) {
             let typed = read(&text).unwrap_or_else(|e| panic!("{}", e.caret(&text)));
-            prop_assert_eq!(typed.unsigned_state(), Some(state), "{}", text);
+            prop_assert_eq!(typed.state(), &state, "{}", text);
         }
     }
 
@@ -128,11 +129,11 @@ proptest! {
     }
 }
 
-/// A text as the strict parser accepts it, most of the time: terms and parentheses joined by `+` and `*`.
-fn unsigned_text() -> impl Strategy<Value = String> {
+/// A text as the strict parser accepts it, most of the time: terms and parentheses joined by `+`, `-` and `*`.
+fn strict_text() -> impl Strategy<Value = String> {
     let term = r"([1-9][0-9]?\*)?[xyz](\^[1-3])?(\*[xyz])?( ?\*[1-9])?|[1-9]";
-    let factor = format!(r"\(({term})(\+({term})){{0,2}}\)|({term})");
-    prop::string::string_regex(&format!(r"({factor})([*+]({factor})){{0,4}}")).unwrap()
+    let factor = format!(r"\(-?({term})([+-]({term})){{0,2}}\)|({term})");
+    prop::string::string_regex(&format!(r"-?({factor})([*+-]({factor})){{0,4}}")).unwrap()
 }
 
 /// A sum of all four names, so that every name keeps its number.

@@ -32,6 +32,10 @@ fn terms(tokens: &[u8], notation: Notation) -> u64 {
     let tokens: Vec<u8> = tokens.iter().copied().filter(|&t| t != token::HASH).collect();
     let joins = tokens.iter().enumerate().filter(|&(i, &t)| match (notation, t) {
         (_, token::PLUS) => true,
+        // Not the sign of a first term, nor one inside a bracket.
+        (Notation::Infix, token::MINUS) => {
+            i > 0 && ![token::OPEN, token::BRACKET, token::PLUS, token::TIMES, token::DOLLAR].contains(&tokens[i - 1])
+        }
         (Notation::Prefix, token::SUM_OF | token::PRODUCT_OF) => true,
         (Notation::Infix, token::TIMES) => tokens.get(i + 1) == Some(&token::OPEN),
         _ => false,
@@ -100,6 +104,14 @@ mod tests {
         assert_eq!((infix.terms, infix.coefficient), (4, 30));
         assert_eq!((prefix.terms, prefix.coefficient), (4, 30));
         assert_eq!((infix.length, prefix.length), (27, 28));
+        let infix = Features::of("(-2*x1-3)*(-x2)+(x1-40)", "-30*x1^3-6", Notation::Infix);
+        let prefix = Features::of(
+            "+P *F + * INT- 2 x1 INT- 3 * INT- 1 x2 + x1 INT- 4 0",
+            "+ * INT- 3 0 ^ x1 INT+ 3 INT- 6",
+            Notation::Prefix,
+        );
+        assert_eq!((infix.terms, infix.coefficient), (5, 30));
+        assert_eq!((prefix.terms, prefix.coefficient), (5, 30));
     }
 
     #[test]

@@ -259,7 +259,7 @@ fn difference(wanted: &Poly, found: &Poly, style: Style) -> Difference {
 }
 
 /// A term as text.
-fn term(coeff: u64, monomial: Monomial, style: Style) -> String {
+fn term(coeff: i64, monomial: Monomial, style: Style) -> String {
     let poly = Poly::collect([(coeff, monomial)], style.order).expect("a single term cannot overflow");
     print(&State::Bare(poly), Notation::Infix, style)
 }

@@ -235,10 +235,10 @@ pub enum Place {
 pub enum Difference {
     /// The constant as it should be, and as it is.
     #[error("the constant should be {0}, not {1}")]
-    Constant(u64, u64),
+    Constant(i64, i64),
     /// The coefficient of a monomial as it should be, and as it is.
     #[error("the coefficient of {0} should be {1}, not {2}")]
-    Coefficient(String, u64, u64),
+    Coefficient(String, i64, i64),
     /// A term is missing.
     #[error("the term {0} is missing")]
     Missing(String),

@@ -50,19 +50,18 @@ impl StepWriter {
         let at = runs.len();
         spelling.parenthesis(token::OPEN, runs);
         for (i, &cell) in done.iter().enumerate() {
-            spelling.between_terms(i, n, runs);
-            spelling.term(cell, false, runs);
+            spelling.joined((i, n), cell, false, runs);
         }
         let mut lo = None;
         if let Some(group) = open {
-            spelling.between_terms(done.len(), n, runs);
-            lo = Some(runs.len() - at);
-            open_group(spelling, group, runs);
+            lo = Some(open_group(spelling, (done.len(), n), group, runs) - at);
         }
         for (i, &cell) in rest.iter().enumerate() {
-            spelling.between_terms(n - rest.len() + i, n, runs);
-            lo = lo.or(Some(runs.len() - at));
-            spelling.term(cell, spelling.is_raw(cell), runs);
+            let begins = spelling.joined((n - rest.len() + i, n), cell, spelling.is_raw(cell), runs);
+            lo = lo.or(Some(begins - at));
+        }
+        if n == 0 {
+            spelling.integer(0, runs);
         }
         let hi = runs.len() - at;
         spelling.parenthesis(token::CLOSE, runs);
@@ -72,15 +71,8 @@ impl StepWriter {
     /// A collected factor with its sums left open.
     pub(super) fn spell_open_factor(&mut self, draft: &Draft, f: FactorSpan) -> Run {
         let (spelling, runs) = (&self.spelling, &mut self.runs);
-        let (raw, n) = (draft.raw(f), (f.simple.1 - f.simple.0) as usize);
-        runs.reserve((2 * raw.len() + 2) * (spelling.longest + 1));
         let at = runs.len();
-        spelling.parenthesis(token::OPEN, runs);
-        for (i, group) in raw.chunk_by(|a, b| a.rank == b.rank).enumerate() {
-            spelling.between_terms(i, n, runs);
-            open_group(spelling, group, runs);
-        }
-        spelling.parenthesis(token::CLOSE, runs);
+        open_groups(spelling, draft.raw(f), runs);
         runs.since(at)
     }
 
@@ -100,15 +92,18 @@ impl StepWriter {
         let at = runs.len();
         spelling.parenthesis(token::OPEN, runs);
         let n = combinations.chunk_by(|a, b| a.0 == b.0).count();
+        if n == 0 {
+            spelling.integer(0, runs);
+        }
         for (i, group) in combinations.chunk_by(|a, b| a.0 == b.0).enumerate() {
-            spelling.between_terms(i, n, runs);
             let rank = group[0].0;
             let numbers = |number: u32| choice(factors, number as usize).map(|c| c.coeff).filter(|&c| c != 1);
             if group.len() == 1 && numbers(group[0].1).nth(1).is_none() {
                 let coeff = numbers(group[0].1).next().unwrap_or(1);
-                spelling.term(Cell { coeff, rank }, false, runs);
+                spelling.joined((i, n), Cell { coeff, rank }, false, runs);
                 continue;
             }
+            spelling.between_terms(i, n, runs);
             spelling.open_times(rank, true, runs);
             runs.push(token::BRACKET);
             for (j, &(_, number)) in group.iter().enumerate() {
@@ -134,30 +129,38 @@ impl StepWriter {
     }
 
     /// A sum with its coefficients left open.
-    pub(super) fn spell_open_sum(&mut self, total: &[Cell], addends: &[&[Cell]]) -> Run {
-        let (spelling, runs) = (&self.spelling, &mut self.runs);
-        runs.reserve((total.len() + 1) * (spelling.longest + 24 * addends.len() + 4));
-        let at = runs.len();
-        spelling.parenthesis(token::OPEN, runs);
-        let mut group: Vec<Cell> = Vec::with_capacity(addends.len());
-        for (i, cell) in total.iter().enumerate() {
-            spelling.between_terms(i, total.len(), runs);
-            group.clear();
-            group.extend(addends.iter().flat_map(|a| a.iter()).filter(|c| c.rank == cell.rank));
-            open_group(spelling, &group, runs);
-        }
-        spelling.parenthesis(token::CLOSE, runs);
-        runs.since(at)
+    pub(super) fn spell_open_sum(&mut self, addends: &[&[Cell]]) -> Run {
+        let mut terms = addends.concat();
+        terms.sort_by_key(|cell| cell.rank);
+        let at = self.runs.len();
+        open_groups(&self.spelling, &terms, &mut self.runs);
+        self.runs.since(at)
     }
 }
 
-/// Like terms with their sum left open, or a single term as it is.
-fn open_group(spelling: &Spelling, group: &[Cell], runs: &mut TokenBuffer) {
+/// A sum of terms in term order, its coefficients left open.
+fn open_groups(spelling: &Spelling, terms: &[Cell], runs: &mut TokenBuffer) {
+    let groups = || terms.chunk_by(|a, b| a.rank == b.rank);
+    runs.reserve((2 * terms.len() + 2) * (spelling.longest + 1));
+    spelling.parenthesis(token::OPEN, runs);
+    let n = groups().count();
+    for (i, group) in groups().enumerate() {
+        open_group(spelling, (i, n), group, runs);
+    }
+    if n == 0 {
+        spelling.integer(0, runs);
+    }
+    spelling.parenthesis(token::CLOSE, runs);
+}
+
+/// Like terms, the i-th of n, with their sum left open, or a single term as it is. Returns where it begins.
+fn open_group(spelling: &Spelling, (i, n): (usize, usize), group: &[Cell], runs: &mut TokenBuffer) -> usize {
     let rank = group[0].rank;
     if let [cell] = group {
-        spelling.term(*cell, false, runs);
-        return;
+        return spelling.joined((i, n), *cell, false, runs);
     }
+    spelling.between_terms(i, n, runs);
+    let at = runs.len();
     spelling.open_times(rank, true, runs);
     runs.push(token::BRACKET);
     for (i, cell) in group.iter().enumerate() {
@@ -167,6 +170,7 @@ fn open_group(spelling: &Spelling, group: &[Cell], runs: &mut TokenBuffer) {
     runs.push(token::UNBRACKET);
     spelling.open_times(rank, false, runs);
     spelling.monomial(rank, false, runs);
+    at
 }
 
 /// The terms of choice `number`, one per factor; the last factor's term changes fastest.

@@ -91,7 +91,7 @@ impl Spelling {
         let mut out = TokenBuffer::default();
         out.reserve(self.longest);
         for raw in [false, true] {
-            for coeff in 0..COMMON as u64 {
+            for coeff in 0..COMMON as i64 {
                 for rank in 0..self.ranks as u16 {
                     out.clear();
                     out.push(token::PLUS);
@@ -112,7 +112,8 @@ impl Spelling {
     /// The tabled spelling of `+` and a term.
     #[inline(always)]
     fn common(&self, cell: Cell, raw: bool) -> Option<&[u8; WORD]> {
-        if cell.coeff >= COMMON as u64 {
+        // A negative coefficient is a large unsigned number.
+        if cell.coeff.cast_unsigned() >= COMMON as u64 {
             return None;
         }
         let row = cell.coeff as usize + if raw { COMMON } else { 0 };
@@ -123,7 +124,13 @@ impl Spelling {
     /// Whether a term is written differently when it is simplified.
     #[inline]
     pub fn is_raw(&self, cell: Cell) -> bool {
-        self.differs[usize::from(cell.rank)] || (self.ones && cell.coeff == 1 && cell.rank != self.one)
+        self.differs[usize::from(cell.rank)] || (self.ones && self.is_one(cell.coeff) && cell.rank != self.one)
+    }
+
+    /// Whether a simplified term leaves its coefficient out.
+    #[inline]
+    fn is_one(&self, coeff: i64) -> bool {
+        coeff == 1 || (coeff == -1 && !self.prefix)
     }
 
     /// Digits; with `times`, a `*` behind them.
@@ -145,11 +152,13 @@ impl Spelling {
 
     /// An integer in this notation.
     #[inline]
-    pub fn integer(&self, n: u64, out: &mut TokenBuffer) {
+    pub fn integer(&self, n: i64, out: &mut TokenBuffer) {
         if self.prefix {
-            out.push(token::INT);
+            out.push(if n < 0 { token::INT_MINUS } else { token::INT });
+        } else if n < 0 {
+            out.push(token::MINUS);
         }
-        self.digits(n, false, out);
+        self.digits(n.unsigned_abs(), false, out);
     }
 
     /// The monomial alone; the constant monomial is not written.
@@ -171,26 +180,40 @@ impl Spelling {
         }
     }
 
-    /// A term.
+    /// A term; in infix without its sign.
     #[inline]
-    pub fn term(&self, cell: Cell, raw: bool, out: &mut TokenBuffer) {
+    fn term(&self, cell: Cell, raw: bool, out: &mut TokenBuffer) {
         if cell.rank == self.one {
-            self.integer(cell.coeff, out);
+            self.integer(if self.prefix { cell.coeff } else { cell.coeff.abs() }, out);
             return;
         }
-        if cell.coeff != 1 || (raw && self.ones) {
+        if !self.is_one(cell.coeff) || (raw && self.ones) {
             if self.prefix {
                 out.push(token::TIMES);
-                out.push(token::INT);
-                self.digits(cell.coeff, false, out);
+                self.integer(cell.coeff, out);
             } else {
-                self.digits(cell.coeff, true, out);
+                self.digits(cell.coeff.unsigned_abs(), true, out);
             }
         }
         self.monomial(cell.rank, raw, out);
     }
 
-    /// What stands before term i of n.
+    /// Term i of n behind what joins it to the one before. Returns where it begins: a minus is part of it, a `+` is not.
+    #[inline]
+    pub fn joined(&self, (i, n): (usize, usize), cell: Cell, raw: bool, out: &mut TokenBuffer) -> usize {
+        let minus = !self.prefix && cell.coeff < 0;
+        if !minus {
+            self.between_terms(i, n, out);
+        }
+        let at = out.len();
+        if minus {
+            out.push(token::MINUS);
+        }
+        self.term(cell, raw, out);
+        at
+    }
+
+    /// What stands before term i of n, unless it is negative.
     #[inline]
     pub fn between_terms(&self, i: usize, n: usize, out: &mut TokenBuffer) {
         if operator_before(i, n, self.prefix) {
@@ -211,18 +234,27 @@ impl Spelling {
     pub fn factor(&self, cells: &[Cell], raw: bool, out: &mut TokenBuffer) {
         out.reserve((cells.len() + 1) * (self.longest + 1));
         let Some((&last, rest)) = cells.split_last() else {
+            self.parenthesis(token::OPEN, out);
+            self.integer(0, out);
+            self.parenthesis(token::CLOSE, out);
             return;
         };
         let start = out.len();
+        let minus = cells[0].coeff < 0;
+        if minus {
+            self.parenthesis(token::OPEN, out);
+        }
         for &cell in rest {
             self.plus_term(cell, raw, out);
         }
         if self.prefix {
             self.term(last, raw && self.is_raw(last), out);
         } else {
-            // The first `+` becomes the parenthesis.
             self.plus_term(last, raw, out);
-            out.set(start, token::OPEN);
+            if !minus {
+                // The first `+` becomes the parenthesis.
+                out.set(start, token::OPEN);
+            }
             out.push(token::CLOSE);
         }
     }
@@ -232,7 +264,7 @@ impl Spelling {
         match self.common(cell, raw) {
             Some(entry) => out.push_word(entry, usize::from(entry[WORD - 1])),
             None => {
-                out.push(token::PLUS);
+                out.push(if cell.coeff < 0 && !self.prefix { token::MINUS } else { token::PLUS });
                 self.term(cell, raw && self.is_raw(cell), out);
             }
         }

@@ -74,19 +74,22 @@ impl StepWriter {
             self.mark(StepKind::Facstep, Mark::Within(p, i, 1, run.len.saturating_sub(1)));
             return self.rewrite(StepKind::Facstep, at, true, |_| run, |_| run);
         }
-        let mut from = 0;
-        for (k, group) in groups().enumerate() {
+        let (mut from, mut done) = (0, 0);
+        for group in groups() {
             let end = from + group.len();
+            // Terms that cancel leave nothing behind.
+            let stays = usize::from(simple.get(done).is_some_and(|c| c.rank == group[0].rank));
             if differs(self, group) {
                 pending -= 1;
-                let (_, lo, _) = self.spell_mixture(&simple[..k], &raw[from..], None);
-                let (_, _, hi) = self.spell_mixture(&simple[..k], group, None);
+                let (_, lo, _) = self.spell_mixture(&simple[..done], &raw[from..], None);
+                let (_, _, hi) = self.spell_mixture(&simple[..done], group, None);
                 self.mark(StepKind::Facstep, Mark::Within(p, i, lo, hi));
-                let open = |writer: &mut Self| writer.spell_mixture(&simple[..k], &raw[end..], Some(group)).0;
-                let plain = |writer: &mut Self| writer.spell_mixture(&simple[..=k], &raw[end..], None).0;
+                let open = |writer: &mut Self| writer.spell_mixture(&simple[..done], &raw[end..], Some(group)).0;
+                let plain = |writer: &mut Self| writer.spell_mixture(&simple[..done + stays], &raw[end..], None).0;
                 self.rewrite(StepKind::Facstep, at, alone && pending == 0, open, plain);
             }
             from = end;
+            done += stays;
         }
     }
 
@@ -147,7 +150,7 @@ impl StepWriter {
             self.mark(StepKind::Sumstep, Mark::Products(0, n));
             let open = |writer: &mut Self| {
                 let addends: Vec<&[Cell]> = draft.products.iter().map(|&p| draft.expanded(p)).collect();
-                writer.spell_open_sum(&draft.total, &addends)
+                writer.spell_open_sum(&addends)
             };
             return self.rewrite(StepKind::Sumstep, 0, true, open, |writer| writer.spell_simple(&draft.total));
         }
@@ -164,7 +167,7 @@ impl StepWriter {
             self.scratch.sum.drain(&mut total);
             self.current.first_product = p;
             let at = self.current.products[p].0;
-            let open = |writer: &mut Self| writer.spell_open_sum(&total, &[&left, right]);
+            let open = |writer: &mut Self| writer.spell_open_sum(&[&left, right]);
             self.rewrite(StepKind::Sumstep, at, p + 1 == n, open, |writer| writer.spell_simple(&total));
             left = total;
         }

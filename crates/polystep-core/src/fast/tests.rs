@@ -53,6 +53,7 @@ fn the_fast_path_writes_what_the_proof_says() {
         for subtask in Subtask::ALL {
             agree_in_every_way(&space.subtask(subtask), 1, Style::default(), 6);
         }
+        agree_in_every_way(&space.subtask(Subtask::Mul3).subtask(Subtask::Signed), 2, Style::default(), 6);
     }
 }
 
@@ -62,6 +63,7 @@ fn and_in_every_style_and_space() {
     for order in [TermOrder::Paper, TermOrder::Grlex] {
         for ones in [false, true] {
             agree_in_every_way(&space, 2, Style { order, ones }, 4);
+            agree_in_every_way(&space.subtask(Subtask::Signed), 2, Style { order, ones }, 8);
         }
     }
     (space.retry, space.variables, space.degree.polynomial) = (Retry::Factor, Variables::Uniform, 6);
@@ -69,6 +71,17 @@ fn and_in_every_style_and_space() {
     (space.retry, space.coeff.factor, space.coeff.product, space.coeff.polynomial) =
         (Retry::Polynomial, 5000, 1 << 32, 1 << 40);
     agree_in_every_way(&space, 3, Style::default(), 4);
+    agree_in_every_way(&space.subtask(Subtask::Signed), 3, Style::default(), 4);
+}
+
+/// Terms cancel often where few monomials and small coefficients are drawn.
+#[test]
+fn and_where_terms_cancel() {
+    let text = "[space]\ncoeff = { polynomial = 12, product = 6, factor = 1 }\nterms = { product = 4, factor = 4 }\n\
+                degree = { polynomial = 2, factor = 1 }\nmin = { products = 1 }\nsigned = true";
+    let space = Space::from_toml(text).unwrap();
+    agree_in_every_way(&space, 1, Style::default(), 100);
+    agree_in_every_way(&space, 2, Style { ones: true, ..Style::default() }, 50);
 }
 
 /// Its starts fit into a span of 65 535 tokens; the last sumstep of its eighth proof would have 71 627 of them.

@@ -1,106 +1,21 @@
 //! Infix, with every factor of an unsimplified state in parentheses: `(2*x2^2)*(3*x2^1+4)+(5*x1^2)*(2)`.
 //!
 //! Reading decides late: only when the whole line has been seen is it known whether `3*x+4` is an endpoint (nothing is in
-//! parentheses and it is in normal form), a start to be wrapped as `(P)`, or two products of a mixture.
+//! parentheses and it is in normal form), a start to be wrapped as `(P)`, or two products of a mixture. A minus belongs to the
+//! term behind it; before a parenthesis or a bracket it is refused.
 
-use super::{
-    Atom, Complaint, NotationError, Open, Places, ReadFactor, ReadTerm, Reader, Style, Summands, TermBuilder,
-    bare_or_wrapped, evaluate, sum_of,
-};
-use crate::expr::{State, Term};
-use crate::monomial::Monomial;
-use crate::token::{self, push_digits};
-
-pub(super) fn write(state: &State, open: &Open, style: Style, out: &mut Vec<u8>, places: &mut impl Places) {
-    match state {
-        State::Bare(poly) => {
-            write_terms(poly.terms().iter().map(|&(c, m)| Term::plain(c, m)), (0, 0), open, style, out, places);
-        }
-        State::Sum(products) => {
-            for (p, product) in products.iter().enumerate() {
-                if p > 0 {
-                    out.push(token::PLUS);
-                }
-                let from = out.len();
-                for (f, factor) in product.0.iter().enumerate() {
-                    if f > 0 {
-                        out.push(token::TIMES);
-                    }
-                    let from = out.len();
-                    out.push(token::OPEN);
-                    write_terms(factor.0.iter().copied(), (p, f), open, style, out, places);
-                    out.push(token::CLOSE);
-                    places.factor(from..out.len());
-                }
-                places.product(from..out.len());
-            }
-        }
-    }
-}
-
-fn write_terms(
-    terms: impl Iterator<Item = Term>,
-    (p, f): (usize, usize),
-    open: &Open,
-    style: Style,
-    out: &mut Vec<u8>,
-    places: &mut impl Places,
-) {
-    for (t, term) in terms.enumerate() {
-        if t > 0 {
-            out.push(token::PLUS);
-        }
-        let from = out.len();
-        write_term(&term, open.get(&(p, f, t)), style, out);
-        places.term(from..out.len());
-    }
-}
-
-fn write_term(term: &Term, summands: Option<&Summands>, style: Style, out: &mut Vec<u8>) {
-    let constant = term.monomial == Monomial::ONE;
-    let written = term.coeff != 1 || constant || (term.raw && style.ones);
-    match summands {
-        Some(summands) => write_bracket(summands, out),
-        None if written => push_digits(term.coeff, out),
-        None => {}
-    }
-    let mut times = summands.is_some() || written;
-    for (var, e) in term.monomial.powers() {
-        if times {
-            out.push(token::TIMES);
-        }
-        times = true;
-        out.push(token::VAR + var as u8);
-        if e > 1 || term.raw {
-            out.push(token::POWER);
-            push_digits(u64::from(e), out);
-        }
-    }
-}
-
-fn write_bracket(summands: &Summands, out: &mut Vec<u8>) {
-    out.push(token::BRACKET);
-    for (i, numbers) in summands.iter().enumerate() {
-        if i > 0 {
-            out.push(token::PLUS);
-        }
-        for (j, &n) in numbers.iter().enumerate() {
-            if j > 0 {
-                out.push(token::TIMES);
-            }
-            push_digits(n, out);
-        }
-    }
-    out.push(token::UNBRACKET);
-}
+use super::{Atom, Complaint, NotationError, Open, OpenTerm, ReadFactor, Reader, TermBuilder, bare_or_wrapped, sum_of};
+use crate::expr::State;
+use crate::token;
 
 pub(super) fn read(mut reader: Reader<'_>) -> Result<(State, Open), NotationError> {
     let mut products: Vec<Vec<ReadFactor>> = Vec::new();
     let mut wrapped = false;
+    let mut negative = reader.eat(token::MINUS);
     loop {
         let mut factors = Vec::new();
         loop {
-            let (factor, parenthesised) = reader.item()?;
+            let (factor, parenthesised) = reader.item(negative && factors.is_empty())?;
             wrapped |= parenthesised;
             factors.push(factor);
             if !reader.eat(token::TIMES) {
@@ -108,16 +23,17 @@ pub(super) fn read(mut reader: Reader<'_>) -> Result<(State, Open), NotationErro
             }
         }
         products.push(factors);
-        if !reader.eat(token::PLUS) {
-            break;
+        match reader.joint() {
+            Some(minus) => negative = minus,
+            None => break,
         }
     }
     match reader.peek() {
         None => {}
         Some(token::CLOSE | token::UNBRACKET) => return reader.fail(Complaint::Unbalanced),
-        Some(token::POWER) => return reader.expected("`+` or `*`"),
+        Some(token::POWER) => return reader.expected("`+`, `-` or `*`"),
         Some(t) if !(token::DIGIT..token::DOLLAR).contains(&t) => {
-            return reader.expected("`+` or `*`");
+            return reader.expected("`+`, `-` or `*`");
         }
         Some(_) => return reader.fail(Complaint::MissingOperator),
     }
@@ -130,28 +46,44 @@ pub(super) fn read(mut reader: Reader<'_>) -> Result<(State, Open), NotationErro
 }
 
 impl Reader<'_> {
+    /// The sign between two terms, and whether it is a minus.
+    fn joint(&mut self) -> Option<bool> {
+        let minus = match self.peek()? {
+            token::PLUS => false,
+            token::MINUS => true,
+            _ => return None,
+        };
+        self.at += 1;
+        Some(minus)
+    }
+
     /// A factor in parentheses, or a term that stands for one.
-    fn item(&mut self) -> Result<(ReadFactor, bool), NotationError> {
+    fn item(&mut self, negative: bool) -> Result<(ReadFactor, bool), NotationError> {
         if self.peek() != Some(token::OPEN) {
-            return Ok((vec![self.term(true)?], false));
+            return Ok((vec![self.term(negative, true)?], false));
+        }
+        if negative {
+            return self.fail(Complaint::Minus);
         }
         let open = self.span();
         self.at += 1;
         let mut terms = Vec::new();
+        let mut negative = self.eat(token::MINUS);
         loop {
             if self.peek() == Some(token::OPEN) {
                 return self.fail(Complaint::Nested);
             }
-            terms.push(self.term(false)?);
-            if !self.eat(token::PLUS) {
-                break;
+            terms.push(self.term(negative, false)?);
+            match self.joint() {
+                Some(minus) => negative = minus,
+                None => break,
             }
         }
         match self.peek() {
             Some(token::CLOSE) => self.at += 1,
             None => return Err(NotationError::new(Complaint::Unbalanced, open)),
             Some(token::OPEN) => return self.fail(Complaint::MissingOperator),
-            Some(_) => return self.expected("`+`, `*` or `)`"),
+            Some(_) => return self.expected("`+`, `-`, `*` or `)`"),
         }
         if self.peek() == Some(token::POWER) {
             return self.fail(Complaint::PowerOfParenthesis);
@@ -159,9 +91,11 @@ impl Reader<'_> {
         Ok((terms, true))
     }
 
-    /// A term. Outside parentheses an atom that cannot belong to it begins the next factor: `2*3*x` is `(2)*(3*x)`.
-    fn term(&mut self, may_split: bool) -> Result<ReadTerm, NotationError> {
-        let mut term = TermBuilder::default();
+    /// A term behind its sign. Outside parentheses an atom that cannot belong to it begins the next factor: `2*3*x` is
+    /// `(2)*(3*x)`.
+    fn term(&mut self, negative: bool, may_split: bool) -> Result<OpenTerm, NotationError> {
+        let mut term = TermBuilder { negative, ..TermBuilder::default() };
+        let first = self.at;
         loop {
             let before = self.at;
             let span = self.span();
@@ -184,7 +118,10 @@ impl Reader<'_> {
             }
             self.at += 1;
         }
-        Ok(term.finish(self.style))
+        let token = |at: Option<usize>| at.and_then(|at| self.lexemes.get(at)).map(|l| l.token);
+        let around = (token(first.checked_sub(1)), self.peek());
+        let alone = matches!(around, (None, None) | (Some(token::OPEN), Some(token::CLOSE)));
+        self.finish(term, first, alone)
     }
 
     fn atom(&mut self) -> Result<Atom, NotationError> {
@@ -192,9 +129,9 @@ impl Reader<'_> {
             Some(t) if (token::DIGIT..token::VAR).contains(&t) => {
                 let n = self.number()?;
                 if self.peek() == Some(token::POWER) {
-                    return self.expected("`+` or `*` after a number");
+                    return self.expected("`+`, `-` or `*` after a number");
                 }
-                Ok(Atom::Number(n))
+                Ok(Atom::Number(n.into()))
             }
             Some(t) if (token::VAR..token::PLUS).contains(&t) => {
                 let var = self.variable()?;
@@ -211,29 +148,34 @@ impl Reader<'_> {
         }
     }
 
-    /// `[5*3*2+4]`
+    /// `[5*-3+2*4]`
     fn bracket(&mut self) -> Result<Atom, NotationError> {
-        let start = self.span().start;
+        let start = self.at;
         self.at += 1;
-        let mut summands = vec![vec![self.number()?]];
+        let mut summands = vec![vec![self.bracketed()?]];
         loop {
             match self.peek() {
                 Some(token::TIMES) => {
                     self.at += 1;
-                    let n = self.number()?;
+                    let n = self.bracketed()?;
                     summands.last_mut().expect("never empty").push(n);
                 }
                 Some(token::PLUS) => {
                     self.at += 1;
-                    summands.push(vec![self.number()?]);
+                    summands.push(vec![self.bracketed()?]);
                 }
                 Some(token::UNBRACKET) => break,
                 _ => return self.expected("`+`, `*` or `]`"),
             }
         }
-        let span = start..self.span().end;
         self.at += 1;
-        let value = evaluate(&summands).ok_or(NotationError::new(Complaint::BracketOverflow, span))?;
-        Ok(Atom::Bracket(summands, value))
+        self.evaluated(summands, start)
+    }
+
+    fn bracketed(&mut self) -> Result<i64, NotationError> {
+        let start = self.at;
+        let negative = self.eat(token::MINUS);
+        let n = i128::from(self.number()?);
+        self.nonzero(if negative { -n } else { n }, start)
     }
 }

@@ -36,7 +36,7 @@ pub(super) fn lex(text: &str, notation: Notation) -> Result<Vec<Lexeme>, Notatio
 fn one(rest: &str, c: char, notation: Notation) -> Result<(u8, usize), (Complaint, Range<usize>)> {
     let len = c.len_utf8();
     match c {
-        '-' | '−' | '–' => Err((Complaint::Minus, 0..len)),
+        '-' | '−' | '–' => Ok((token::MINUS, len)),
         '/' | '.' | '÷' => Err((Complaint::Fraction, 0..len)),
         '·' | '×' | '⋅' | '∗' => Ok((token::TIMES, len)),
         '*' if rest.starts_with("**") => Ok((token::POWER, 2)),

@@ -2,13 +2,14 @@
 //!
 //! Everything is printed to tokens first, and text is a spelling of tokens, so that the two can never disagree. Printing is
 //! a bijection on the states of a proof. Reading is generous: what people type is wrapped into a state; what the language
-//! does not have (minus, fractions, powers of parentheses, nesting) is refused with a sentence and the place.
+//! does not have (fractions, powers of parentheses, nesting) is refused with a sentence and the place.
 
 mod infix;
 mod latex;
 mod layout;
 mod lex;
 mod prefix;
+mod write;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -21,6 +22,7 @@ pub use layout::Layout;
 pub(crate) use lex::Lexeme;
 
 use layout::{LayoutBuilder, Nowhere, Places};
+use write::Writer;
 
 use crate::expr::{Factor, Product, State, Term};
 use crate::monomial::{Monomial, TermOrder};
@@ -50,12 +52,29 @@ pub struct Style {
     pub ones: bool,
 }
 
-/// The open coefficients of a calculator step: where (product, factor, term), and the summands, each a product of numbers.
-/// For a bare polynomial product and factor are 0.
-pub type Open = BTreeMap<(usize, usize, usize), Summands>;
+impl Style {
+    /// Whether an unsimplified term writes this coefficient, and a simplified one leaves it out. Prefix always writes −1.
+    pub fn writes_one(self, coeff: i64, notation: Notation) -> bool {
+        self.ones && (coeff == 1 || (coeff == -1 && notation == Notation::Infix))
+    }
+}
 
-/// `[5*3*2+4]` is `[[5, 3, 2], [4]]`.
-pub type Summands = Vec<Vec<u64>>;
+/// What a calculator is left to compute: the factors with an open coefficient, by their place (product, factor), and their
+/// terms as they are written. A term whose bracket is worth 0 stands here and not in the state. For a bare polynomial product
+/// and factor are 0.
+pub type Open = BTreeMap<(usize, usize), Vec<OpenTerm>>;
+
+/// A term of a factor with an open coefficient.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OpenTerm {
+    /// The term, with the value of its bracket.
+    pub term: Term,
+    /// What its bracket holds, if its coefficient is open.
+    pub summands: Option<Summands>,
+}
+
+/// `[5*-3+4]` is `[[5, -3], [4]]`.
+pub type Summands = Vec<Vec<i64>>;
 
 /// What is wrong with an expression.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
@@ -66,11 +85,11 @@ pub enum Complaint {
     /// A character that the language does not have.
     #[error("`{0}` is not part of the language")]
     Character(char),
-    /// A minus sign.
-    #[error("minus signs are not part of the language: every coefficient and exponent is a positive integer")]
+    /// A minus before a parenthesis or a bracket.
+    #[error("a minus belongs to a term: it cannot stand before a parenthesis or a bracket")]
     Minus,
     /// A fraction bar or a decimal point.
-    #[error("fractions are not part of the language: every coefficient is a positive integer")]
+    #[error("fractions are not part of the language: every coefficient is a whole number")]
     Fraction,
     /// `(x+1)^2`
     #[error("a parenthesis cannot be raised to a power: write the factor several times")]
@@ -82,7 +101,7 @@ pub enum Complaint {
     #[error("this parenthesis has no partner")]
     Unbalanced,
     /// `2 x` or `(x)(y)`
-    #[error("a `*` or `+` is missing here")]
+    #[error("a `*`, `+` or `-` is missing here")]
     MissingOperator,
     /// Something else should stand here.
     #[error("expected {expected}, found {found}")]
@@ -92,11 +111,11 @@ pub enum Complaint {
         /// What stands here.
         found: String,
     },
-    /// A coefficient or exponent 0, or a number with a leading 0.
-    #[error("a number must be positive and cannot begin with 0")]
+    /// A 0 that is not alone, or a number with a leading 0.
+    #[error("0 stands only alone or as a whole factor `(0)`, and no number begins with 0")]
     Zero,
     /// A number that does not fit.
-    #[error("this number exceeds 2^64 - 1, the largest number polystep computes with")]
+    #[error("this number does not fit: coefficients go from -2^63 to 2^63 - 1")]
     TooLarge,
     /// A degree that does not fit.
     #[error("this degree exceeds 255, the largest degree polystep computes with")]
@@ -111,7 +130,7 @@ pub enum Complaint {
     #[error("{0} stands twice in this term: write it once, with an exponent")]
     RepeatedVariable(&'static str),
     /// A bracket whose sum overflows.
-    #[error("the sum in this bracket exceeds 2^64 - 1, the largest number polystep computes with")]
+    #[error("this bracket comes to a number that does not fit: coefficients go from -2^63 to 2^63 - 1")]
     BracketOverflow,
     /// Tokens left over after a complete prefix expression.
     #[error("the expression is complete before this")]
@@ -168,10 +187,7 @@ pub fn laid_out(state: &State, notation: Notation, style: Style) -> (Vec<u8>, La
 }
 
 fn write(state: &State, open: &Open, notation: Notation, style: Style, out: &mut Vec<u8>, places: &mut impl Places) {
-    match notation {
-        Notation::Infix => infix::write(state, open, style, out, places),
-        Notation::Prefix => prefix::write(state, open, style, out, places),
-    }
+    Writer { notation, style, out, places }.state(state, open);
 }
 
 /// Reads a state, as printed or as people type it. Brackets are evaluated.
@@ -195,61 +211,58 @@ fn read(lexemes: &[Lexeme], end: usize, notation: Notation, style: Style) -> Res
     if lexemes.is_empty() {
         return Err(NotationError::new(Complaint::Empty, 0..end));
     }
-    let reader = Reader { lexemes, at: 0, end, style };
+    let reader = Reader { lexemes, at: 0, end, notation, style };
     match notation {
         Notation::Infix => infix::read(reader),
         Notation::Prefix => prefix::read(reader),
     }
 }
 
-/// A term as it is read, perhaps with its bracket.
-#[derive(Clone, Debug)]
-struct ReadTerm {
-    term: Term,
-    summands: Option<Summands>,
-}
-
-type ReadFactor = Vec<ReadTerm>;
+type ReadFactor = Vec<OpenTerm>;
 
 /// A sum of products as it was read, taken apart into the state and its brackets.
 fn sum_of(products: Vec<Vec<ReadFactor>>) -> (State, Open) {
     let mut open = Open::new();
-    for (p, product) in products.iter().enumerate() {
-        for (f, factor) in product.iter().enumerate() {
-            for (t, term) in factor.iter().enumerate() {
-                if let Some(summands) = &term.summands {
-                    open.insert((p, f, t), summands.clone());
-                }
-            }
+    let mut factor = |p, f, terms: ReadFactor| {
+        let factor = evaluated(terms.iter().map(|t| t.term));
+        if terms.iter().any(|t| t.summands.is_some()) {
+            open.insert((p, f), terms);
         }
-    }
-    let factor = |f: ReadFactor| Factor(f.into_iter().map(|t| t.term).collect());
-    let product = |p: Vec<ReadFactor>| Product(p.into_iter().map(factor).collect());
-    (State::Sum(products.into_iter().map(product).collect()), open)
+        factor
+    };
+    let mut product = |p, factors: Vec<ReadFactor>| {
+        Product(factors.into_iter().enumerate().map(|(f, terms)| factor(p, f, terms)).collect())
+    };
+    let products = products.into_iter().enumerate().map(|(p, factors)| product(p, factors)).collect();
+    (State::Sum(products), open)
+}
+
+/// The factor that terms make when those whose bracket is worth 0 have vanished.
+pub(crate) fn evaluated(terms: impl Iterator<Item = Term>) -> Factor {
+    let left: Vec<Term> = terms.filter(|t| t.coeff != 0).collect();
+    if left.is_empty() { Factor::from(&Poly::default()) } else { Factor(left) }
 }
 
 /// A polynomial without parentheses: the endpoint if it is in normal form, else it is wrapped as `(P)`.
 fn bare_or_wrapped(terms: ReadFactor, order: TermOrder) -> Result<(State, Open), ArithmeticError> {
-    let factor = Factor(terms.iter().map(|t| t.term).collect());
+    let factor = evaluated(terms.iter().map(|t| t.term));
     let (state, open) = sum_of(vec![vec![terms]]);
-    if factor.is_simplified(order) {
-        let poly = Poly::collect(factor.0.iter().map(|t| (t.coeff, t.monomial)), order)?;
-        return Ok((State::Bare(poly), open));
-    }
-    Ok((state, open))
+    Ok(if factor.is_simplified(order) { (State::Bare(factor.value(order)?), open) } else { (state, open) })
 }
 
 /// One atom of a term.
 enum Atom {
-    Number(u64),
-    Bracket(Summands, u64),
+    Number(i128),
+    Bracket(Summands, i64),
     Power { var: usize, exponent: u8, written: bool },
 }
 
 /// A term while its atoms come in.
 #[derive(Default)]
 struct TermBuilder {
-    coeff: Option<(u64, Option<Summands>)>,
+    /// Whether a minus stands before it, in infix.
+    negative: bool,
+    coeff: Option<(i128, Option<Summands>)>,
     monomial: Monomial,
     written_ones: bool,
 }
@@ -258,16 +271,19 @@ impl TermBuilder {
     /// Why this atom cannot belong to the term, if it cannot.
     fn conflict(&self, atom: &Atom) -> Option<Complaint> {
         match atom {
-            Atom::Number(_) | Atom::Bracket(..) => self.coeff.is_some().then_some(Complaint::TwoCoefficients),
-            Atom::Power { var, .. } => (self.monomial.exponent(*var) > 0)
-                .then(|| Complaint::RepeatedVariable(token::name(token::VAR + *var as u8))),
+            Atom::Number(_) | Atom::Bracket(..) if self.coeff.is_some() => Some(Complaint::TwoCoefficients),
+            Atom::Power { var, .. } if self.monomial.exponent(*var) > 0 => {
+                Some(Complaint::RepeatedVariable(token::name(token::VAR + *var as u8)))
+            }
+            _ => None,
         }
     }
 
     fn push(&mut self, atom: Atom) -> Result<(), Complaint> {
         match atom {
+            Atom::Bracket(..) if self.negative => return Err(Complaint::Minus),
             Atom::Number(n) => self.coeff = Some((n, None)),
-            Atom::Bracket(summands, value) => self.coeff = Some((value, Some(summands))),
+            Atom::Bracket(summands, value) => self.coeff = Some((value.into(), Some(summands))),
             Atom::Power { var, exponent, written } => {
                 let power = Monomial::power(var, exponent).ok_or(Complaint::Degree)?;
                 self.monomial = self.monomial.checked_mul(power).ok_or(Complaint::Degree)?;
@@ -276,20 +292,13 @@ impl TermBuilder {
         }
         Ok(())
     }
-
-    fn finish(self, style: Style) -> ReadTerm {
-        let written_coeff = matches!(self.coeff, Some((1, None)));
-        let one = style.ones && written_coeff && self.monomial != Monomial::ONE;
-        let (coeff, summands) = self.coeff.unwrap_or((1, None));
-        ReadTerm { term: Term { coeff, monomial: self.monomial, raw: self.written_ones || one }, summands }
-    }
 }
 
 /// The value of a bracket.
-fn evaluate(summands: &Summands) -> Option<u64> {
-    summands.iter().try_fold(0u64, |sum, numbers| {
-        sum.checked_add(numbers.iter().try_fold(1u64, |product, &n| product.checked_mul(n))?)
-    })
+pub(crate) fn evaluate(summands: &Summands) -> Option<i64> {
+    let product = |numbers: &Vec<i64>| numbers.iter().try_fold(1i64, |product, &n| product.checked_mul(n));
+    let sum = summands.iter().try_fold(0i128, |sum, numbers| Some(sum + i128::from(product(numbers)?)))?;
+    i64::try_from(sum).ok()
 }
 
 /// A cursor over lexemes.
@@ -297,6 +306,7 @@ struct Reader<'a> {
     lexemes: &'a [Lexeme],
     at: usize,
     end: usize,
+    notation: Notation,
     style: Style,
 }
 
@@ -324,7 +334,39 @@ impl Reader<'_> {
         self.fail(Complaint::Expected { expected, found })
     }
 
-    /// A run of digits.
+    /// What was read since lexeme `first`.
+    fn span_from(&self, first: usize) -> Range<usize> {
+        self.lexemes[first].span.start..self.lexemes[self.at - 1].span.end
+    }
+
+    /// The term that the lexemes since `first` make. Zero must be alone.
+    fn finish(&self, term: TermBuilder, first: usize, alone: bool) -> Result<OpenTerm, NotationError> {
+        let TermBuilder { negative, coeff, monomial, written_ones } = term;
+        let fail = |complaint| NotationError::new(complaint, self.span_from(first));
+        let written = matches!(coeff, Some((_, None)));
+        let (n, summands) = coeff.unwrap_or((1, None));
+        if n == 0 && summands.is_none() && (negative || !alone || monomial != Monomial::ONE) {
+            return Err(fail(Complaint::Zero));
+        }
+        let coeff = i64::try_from(if negative { -n } else { n }).map_err(|_| fail(Complaint::TooLarge))?;
+        let one = written && self.style.writes_one(coeff, self.notation) && monomial != Monomial::ONE;
+        Ok(OpenTerm { term: Term { coeff, monomial, raw: written_ones || one }, summands })
+    }
+
+    /// A number in a bracket, which the lexemes since `first` make.
+    fn nonzero(&self, n: i128, first: usize) -> Result<i64, NotationError> {
+        let complaint = if n == 0 { Complaint::Zero } else { Complaint::TooLarge };
+        i64::try_from(n).ok().filter(|&n| n != 0).ok_or_else(|| NotationError::new(complaint, self.span_from(first)))
+    }
+
+    /// The bracket that begins at lexeme `first`, with its value.
+    fn evaluated(&self, summands: Summands, first: usize) -> Result<Atom, NotationError> {
+        let overflow = || NotationError::new(Complaint::BracketOverflow, self.span_from(first));
+        let value = evaluate(&summands).ok_or_else(overflow)?;
+        Ok(Atom::Bracket(summands, value))
+    }
+
+    /// A run of digits; only 0 itself begins with 0.
     fn number(&mut self) -> Result<u64, NotationError> {
         let start = self.at;
         let mut n: Option<u64> = Some(0);
@@ -337,7 +379,7 @@ impl Reader<'_> {
             return self.expected("a number");
         }
         let span = self.lexemes[start].span.start..self.lexemes[self.at - 1].span.end;
-        if self.lexemes[start].token == token::DIGIT {
+        if self.lexemes[start].token == token::DIGIT && self.at > start + 1 {
             return Err(NotationError::new(Complaint::Zero, span));
         }
         n.ok_or(NotationError::new(Complaint::TooLarge, span))
@@ -357,7 +399,8 @@ impl Reader<'_> {
     /// The exponent behind `^`.
     fn exponent(&self, n: u64, start: usize) -> Result<u8, NotationError> {
         let span = start..self.lexemes[self.at - 1].span.end;
-        u8::try_from(n).map_err(|_| NotationError::new(Complaint::Degree, span))
+        let complaint = if n == 0 { Complaint::Zero } else { Complaint::Degree };
+        u8::try_from(n).ok().filter(|&e| e > 0).ok_or(NotationError::new(complaint, span))
     }
 }
 

@@ -50,7 +50,15 @@ fn prefix_has_one_operator_per_level() {
 #[test]
 fn what_the_language_does_not_have() {
     complains("(x+1)^2", 5..6, "cannot be raised to a power");
-    complains("(x-1)", 2..3, "minus");
+    complains("(x)-(1)", 4..5, "a minus belongs to a term");
+    complains("(2-[3*4]*x)", 3..4, "a minus belongs to a term");
+    complains("x+-1", 2..3, "expected a number or a variable, found `-`");
+    complains("[3-1]*x", 2..3, "expected `+`, `*` or `]`");
+    complains("-0", 1..2, "0 stands only alone");
+    complains("(x-0)", 3..4, "0 stands only alone");
+    complains("(0)+0", 4..5, "0 stands only alone");
+    complains("[0*3]*x", 1..2, "0 stands only alone");
+    complains("x+007", 2..5, "no number begins with 0");
     complains("x/2", 1..2, "fractions");
     complains("(2*(x+1))", 3..4, "nested");
     complains("((x))", 1..2, "nested");
@@ -60,17 +68,42 @@ fn what_the_language_does_not_have() {
     complains("(x)(y)", 3..4, "missing");
     complains("x9", 0..2, "x1 to x8");
     complains("a+1", 0..1, "x1 to x8");
-    complains("x^0", 2..3, "positive");
-    complains("0*x", 0..1, "positive");
+    complains("x^0", 2..3, "0 stands only alone");
+    complains("0*x", 0..3, "0 stands only alone");
     complains("x^", 2..2, "expected a number, found the end");
     complains("3**2", 1..3, "expected");
     complains("(2*3*x)", 3..4, "one coefficient");
     complains("(x*x)", 3..4, "x1 stands twice");
-    complains("99999999999999999999", 0..20, "2^64");
+    complains("99999999999999999999", 0..20, "2^63");
+    complains("9223372036854775808", 0..19, "2^63");
     complains("x^256", 2..5, "255");
     complains("x%2", 1..2, "`%` is not part");
     complains("", 0..0, "empty");
     complains("x+", 2..2, "found the end");
+}
+
+#[test]
+fn signs_belong_to_terms() {
+    reads_as("-3*x^2+x-4", "-3*x1^2+x1-4");
+    reads_as("(-2*x)*(x-3)+(4*x)", "(-2*x1)*(x1-3)+(4*x1)");
+    reads_as("-x*2 − 1*y", "-2*x1-x2");
+    reads_as("(x)*(-x^1) - 3*x", "(x1)*(-x1^1)+(-3*x1)");
+    reads_as("-9223372036854775808", "-9223372036854775808");
+    reads_as("0", "0");
+    reads_as("(0)*(x-1)+(0)", "(0)*(x1-1)+(0)");
+    reads_as("([2+-2]*x^2+[3*-1]*x)*([1+-1]*x)", "(-3*x1)*(0)");
+    let style = Style::default();
+    let prefix = |s| print(&parse(s, Notation::Infix, style).unwrap(), Notation::Prefix, style);
+    assert_eq!(prefix("-x"), "* INT- 1 x1");
+    assert_eq!(prefix("-2*x*y-13"), "+ * INT- 2 * x1 x2 INT- 1 3");
+    assert_eq!(prefix("(0)+(x)"), "+P INT+ 0 x1");
+    for refused in ["INT- 0", "+ x1 INT+ 0", "* INT+ 0 x1", "- x1 INT+ 1", "^ x1 INT- 2", "* [ INT+ 0 ] x1"] {
+        assert!(parse(refused, Notation::Prefix, style).is_err(), "{refused}");
+    }
+    let ones = Style { ones: true, ..style };
+    let state = parse("(-1*x^1-1*x^2)*(-x^2)", Notation::Infix, ones).unwrap();
+    assert_eq!(print(&state, Notation::Infix, ones), "(-1*x1^1-1*x1^2)*(-x1^2)");
+    assert_eq!(latex(&parse("-x*y+3*x-1", Notation::Infix, style).unwrap(), style), "-x_{1} x_{2} + 3 x_{1} - 1");
 }
 
 #[test]

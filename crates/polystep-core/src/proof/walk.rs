@@ -9,7 +9,7 @@ use super::{Operand, StepKind};
 use crate::expr::{Factor, Product, State, Term};
 use crate::granularity::{Fac, Granularity, Mul, Sum};
 use crate::monomial::{Monomial, TermOrder};
-use crate::notation::{Open, Style, Summands};
+use crate::notation::{Open, OpenTerm, Style, Summands, evaluate, evaluated};
 use crate::poly::{ArithmeticError, Poly};
 
 /// The most combinations of terms that a mulstep leaves open: beyond them the brackets would be longer than any model reads.
@@ -93,9 +93,9 @@ impl Walk {
             && let [factor] = &factors[..]
             && factor.is_simplified(order)
         {
-            // A sum's brackets already stand at (0, 0, term), which is where a bare polynomial has them.
+            // A sum's brackets already stand at (0, 0), which is where a bare polynomial has them.
             self.state = State::Bare(factor.value(order)?);
-            rewrite.open.retain(|&(p, f, _), _| (p, f) == (0, 0));
+            rewrite.open.retain(|&place, _| place == (0, 0));
         }
         Ok(Some(rewrite))
     }
@@ -155,7 +155,7 @@ fn collect(
     open: Option<&mut Open>,
 ) -> Result<Factor, ArithmeticError> {
     let collected = factor.value(order)?;
-    leave_open(&collected, || summands(&factor.0), order, at, open);
+    leave_open(|| summands(&factor.0), order, at, open);
     Ok(Factor::from(&collected))
 }
 
@@ -166,23 +166,33 @@ fn collect_term(
     (p, f): (usize, usize),
     open: Option<&mut Open>,
 ) -> Result<(Factor, Range<usize>), ArithmeticError> {
-    let goal = Factor::from(&factor.value(order)?);
-    let k = factor.0.iter().zip(&goal.0).take_while(|(a, b)| a == b).count();
-    let Some(&next) = goal.0.get(k) else {
-        // Every goal term stands already; only a lone factor in normal form gets here, to lose its parentheses.
-        return Ok((goal, 0..factor.0.len()));
-    };
-    let alike = |i: &usize| factor.0[*i].monomial == next.monomial;
-    let group: Vec<usize> = (k..factor.0.len()).filter(alike).collect();
-    if let Some(open) = open
-        && group.len() > 1
-    {
-        open.insert((p, f, k), group.iter().map(|&i| vec![factor.0[i].coeff]).collect());
+    let mut monomials: Vec<Monomial> = factor.0.iter().map(|t| t.monomial).collect();
+    monomials.sort_by(|&a, &b| order.compare(a, b));
+    monomials.dedup();
+    for (k, monomial) in monomials.into_iter().enumerate() {
+        let group: Vec<usize> = (0..factor.0.len()).filter(|&i| factor.0[i].monomial == monomial).collect();
+        if group[..] == [k] && !factor.0[k].raw {
+            continue;
+        }
+        // All terms before the k-th are as they should be, so the group begins there or later.
+        let like = Factor(group.iter().map(|&i| factor.0[i]).collect());
+        let sum = like.value(order)?.terms().first().map_or(0, |t| t.0);
+        let numbers = like.0.iter().map(|t| vec![t.coeff]).collect();
+        let next = OpenTerm { term: Term::plain(sum, monomial), summands: (group.len() > 1).then_some(numbers) };
+        let plain = |&term: &Term| OpenTerm { term, summands: None };
+        let mut terms: Vec<OpenTerm> = factor.0[..k].iter().map(plain).collect();
+        terms.push(next);
+        terms.extend(factor.0[k..].iter().filter(|t| t.monomial != monomial).map(plain));
+        let rewritten = evaluated(terms.iter().map(|t| t.term));
+        if let Some(open) = open
+            && group.len() > 1
+        {
+            open.insert((p, f), terms);
+        }
+        return Ok((rewritten, k..group[group.len() - 1] + 1));
     }
-    let mut terms: Vec<Term> = factor.0[..k].to_vec();
-    terms.push(next);
-    terms.extend((k..factor.0.len()).filter(|i| !alike(i)).map(|i| factor.0[i]));
-    Ok((Factor(terms), k..group.last().map_or(k + 1, |&i| i + 1)))
+    // Every term stands as it should; only a lone factor in normal form gets here, to lose its parentheses.
+    Ok((factor.clone(), 0..factor.0.len()))
 }
 
 fn mulstep(
@@ -199,28 +209,30 @@ fn mulstep(
         Mul::Product => (factors.len(), Operand::Products(p..p + 1)),
     };
     let result = factors[..taken].iter().try_fold(Poly::one(), |value, f| value.mul(&f.value(order)?, order))?;
+    let product = Factor::from(&result);
     let left: usize = factors[..taken].iter().map(|f| f.0.len()).sum();
-    let more = result.terms().len() > left;
-    *terms = *terms - left + result.terms().len();
+    let more = product.0.len() > left;
+    *terms = *terms - left + product.0.len();
     if more && *terms > MAX_STATE_TERMS {
         return Err(ArithmeticError::State);
     }
     let count = factors[..taken].iter().try_fold(1usize, |n, f| n.checked_mul(f.0.len()));
     if count.is_some_and(|n| n <= MAX_COMBINATIONS) {
-        leave_open(&result, || combinations(&factors[..taken]).into_iter(), order, (p, 0), open);
+        leave_open(|| combinations(&factors[..taken]).into_iter(), order, (p, 0), open);
     }
-    factors.splice(..taken, [Factor::from(&result)]);
+    factors.splice(..taken, [product]);
     Ok(operand)
 }
 
-/// Every choice of one term per factor, in lexicographic order: the coefficients without ones, and the monomial.
-fn combinations(factors: &[Factor]) -> Vec<(Vec<u64>, Monomial)> {
+/// Every choice of one term per factor, in lexicographic order: the coefficients without ones, and the monomial. Zero has no
+/// terms.
+fn combinations(factors: &[Factor]) -> Vec<(Vec<i64>, Monomial)> {
     let mut all = vec![(Vec::new(), Monomial::ONE)];
     for factor in factors {
         let mut longer = Vec::with_capacity(all.len() * factor.0.len());
         for (numbers, monomial) in &all {
-            for term in &factor.0 {
-                let mut numbers: Vec<u64> = numbers.clone();
+            for term in factor.0.iter().filter(|t| t.coeff != 0) {
+                let mut numbers: Vec<i64> = numbers.clone();
                 if term.coeff != 1 {
                     numbers.push(term.coeff);
                 }
@@ -251,35 +263,35 @@ fn sumstep(
     };
     let terms = || products[..taken].iter().flat_map(|p| &p.0).flat_map(|f| &f.0);
     let result = Poly::collect(terms().map(|t| (t.coeff, t.monomial)), order)?;
-    leave_open(&result, || summands(terms()), order, (0, 0), open);
+    leave_open(|| summands(terms()), order, (0, 0), open);
     products.splice(..taken, [Product(vec![Factor::from(&result)])]);
     Ok(Operand::Products(0..taken))
 }
 
-/// Terms as summands of one number each.
-fn summands<'a>(terms: impl IntoIterator<Item = &'a Term>) -> impl Iterator<Item = (Vec<u64>, Monomial)> {
-    terms.into_iter().map(|term| (vec![term.coeff], term.monomial))
+/// Terms as summands of one number each. Zero has no terms.
+fn summands<'a>(terms: impl IntoIterator<Item = &'a Term>) -> impl Iterator<Item = (Vec<i64>, Monomial)> {
+    terms.into_iter().filter(|t| t.coeff != 0).map(|term| (vec![term.coeff], term.monomial))
 }
 
-/// Leaves the coefficients of `result`, the factor at (product, factor), open as the summands that they come from. A
-/// coefficient that is a single number already is not left open.
-fn leave_open<I: Iterator<Item = (Vec<u64>, Monomial)>>(
-    result: &Poly,
+/// Leaves the coefficients of the factor at a place open as the summands that they come from. A coefficient that is a single
+/// number already is not left open; nor is any where a number of a bracket would not fit.
+fn leave_open<I: Iterator<Item = (Vec<i64>, Monomial)>>(
     summands: impl FnOnce() -> I,
     order: TermOrder,
-    (p, f): (usize, usize),
+    place: (usize, usize),
     open: Option<&mut Open>,
 ) {
     let Some(open) = open else { return };
-    let mut found: Vec<Summands> = vec![Vec::new(); result.terms().len()];
-    for (numbers, monomial) in summands() {
-        if let Ok(t) = result.terms().binary_search_by(|term| order.compare(term.1, monomial)) {
-            found[t].push(numbers);
-        }
-    }
-    for (t, summands) in found.into_iter().enumerate() {
-        if summands.len() > 1 || summands.first().is_some_and(|numbers| numbers.len() > 1) {
-            open.insert((p, f, t), summands);
-        }
+    let mut sorted: Vec<(Vec<i64>, Monomial)> = summands().collect();
+    sorted.sort_by(|a, b| order.compare(a.1, b.1));
+    let term = |alike: &[(Vec<i64>, Monomial)]| {
+        let summands: Summands = alike.iter().map(|(numbers, _)| numbers.clone()).collect();
+        let term = Term::plain(evaluate(&summands)?, alike[0].1);
+        let several = summands.len() > 1 || summands[0].len() > 1;
+        Some(OpenTerm { term, summands: several.then_some(summands) })
+    };
+    let terms: Option<Vec<OpenTerm>> = sorted.chunk_by(|a, b| a.1 == b.1).map(term).collect();
+    if let Some(terms) = terms.filter(|terms| terms.iter().any(|t| t.summands.is_some())) {
+        open.insert(place, terms);
     }
 }

@@ -12,7 +12,7 @@ use crate::space::SpaceError;
 /// A coefficient and the rank of its monomial.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Cell {
-    pub coeff: u64,
+    pub coeff: i64,
     pub rank: u16,
 }
 
@@ -118,14 +118,14 @@ impl Basis {
     /// The share of one term in [`Poly::fingerprint`](crate::poly::Poly::fingerprint).
     #[inline]
     pub fn fingerprint(&self, cell: Cell) -> u64 {
-        mix(cell.coeff ^ self.mixed[usize::from(cell.rank)])
+        mix(cell.coeff.cast_unsigned() ^ self.mixed[usize::from(cell.rank)])
     }
 }
 
 /// A polynomial being summed: coefficients by rank, and which ranks occur.
 #[derive(Debug)]
 pub(crate) struct Accumulator {
-    coeffs: Vec<u64>,
+    coeffs: Vec<i64>,
     present: Vec<u64>,
 }
 
@@ -135,20 +135,21 @@ impl Accumulator {
     }
 
     #[inline]
-    pub fn add(&mut self, rank: u16, coeff: u64) {
+    pub fn add(&mut self, rank: u16, coeff: i64) {
         let rank = usize::from(rank);
         self.coeffs[rank] += coeff;
         self.present[rank / 64] |= 1 << (rank % 64);
     }
 
     #[inline]
-    pub fn coeff(&self, rank: u16) -> u64 {
+    pub fn coeff(&self, rank: u16) -> i64 {
         self.coeffs[usize::from(rank)]
     }
 
-    /// Appends the terms in order and leaves the accumulator empty. Returns the largest coefficient.
+    /// Appends the terms in order and leaves the accumulator empty. Terms that cancelled are left out. Returns the largest
+    /// coefficient.
     #[inline]
-    pub fn drain(&mut self, out: &mut Vec<Cell>) -> u64 {
+    pub fn drain(&mut self, out: &mut Vec<Cell>) -> i64 {
         let mut largest = 0;
         for (w, word) in self.present.iter_mut().enumerate() {
             let mut bits = std::mem::take(word);
@@ -157,7 +158,9 @@ impl Accumulator {
                 bits &= bits - 1;
                 let coeff = std::mem::take(&mut self.coeffs[rank]);
                 largest = largest.max(coeff);
-                out.push(Cell { coeff, rank: rank as u16 });
+                if coeff != 0 {
+                    out.push(Cell { coeff, rank: rank as u16 });
+                }
             }
         }
         largest

@@ -140,8 +140,9 @@ impl Sampler {
     /// The structured proof of the polynomial just drawn.
     pub(crate) fn proof_of_drawn(&self) -> Proof {
         let Source::Polynomials(source) = &self.source else { unreachable!("exercises are drawn elsewhere") };
-        let proof = self.task.writing.proof(&source.0.state());
-        proof.expect("the caps keep every sampled coefficient below 2^64")
+        let writing = self.task.writing;
+        let proof = writing.proof(&source.0.state(writing.notation));
+        proof.expect("the caps keep every sampled coefficient below 2^63")
     }
 
     /// The task.

@@ -8,11 +8,14 @@
 //! Draws, in this order: the variables that take part, mdeg, the number of products; per product its variables and its
 //! number of factors; per factor its variables and its number of terms; per term degree, coefficient, variables; then the
 //! shuffle of the factors.
+//!
+//! A signed space draws the polynomial of the unsigned one, whose caps hold before there are signs. Then every term gets a
+//! sign with probability ½, in the order in which the start is written, from a stream of its own.
 
 use super::basis::{Accumulator, Basis, Cell};
 use crate::expr::{Factor, Product, State, Term};
 use crate::monomial::MAX_VARS;
-use crate::notation::Style;
+use crate::notation::{Notation, Style};
 use crate::poly::mix;
 use crate::space::{Retry, Space, SpaceError, Variables};
 use crate::stream::{Purpose, Stream, Streams};
@@ -50,6 +53,17 @@ impl Draft {
         self.expanded.clear();
         self.products.clear();
         self.total.clear();
+    }
+
+    /// Draws the signs of all terms, in the order in which the start is written.
+    fn draw_signs(&mut self, stream: &mut Stream) {
+        for f in self.products.iter().flat_map(|p| &self.factors[p.factors.0 as usize..p.factors.1 as usize]) {
+            for cell in &mut self.raw[f.raw.0 as usize..f.raw.1 as usize] {
+                if stream.below(2) == 1 {
+                    cell.coeff = -cell.coeff;
+                }
+            }
+        }
     }
 
     pub fn raw(&self, f: FactorSpan) -> &[Cell] {
@@ -93,6 +107,8 @@ pub struct Polynomials {
     style: Style,
     streams: Streams,
     stream: Stream,
+    /// The signs of a signed space.
+    signs: Option<(Streams, Stream)>,
     pub(crate) basis: Basis,
     pub(crate) draft: Draft,
     current: Vec<Cell>,
@@ -113,7 +129,9 @@ impl Polynomials {
     ) -> Result<Polynomials, SpaceError> {
         space.validate(vars)?;
         let basis = Basis::new(vars, space.degree.polynomial, style.order)?;
-        let streams = Streams::new(seed, purpose, &space.stream_key(vars));
+        let key = space.stream_key(vars);
+        let streams = Streams::new(seed, purpose, &key);
+        let signs = space.signed.then(|| Streams::new(seed, purpose, &format!("{key} signs")));
         let (vars_fac, vars_prod) = space.variables_of(vars);
         let mut polynomials = Polynomials {
             space: space.clone(),
@@ -123,6 +141,7 @@ impl Polynomials {
             style,
             stream: streams.at(0),
             streams,
+            signs: signs.map(|streams| (streams.clone(), streams.at(0))),
             product: Accumulator::new(&basis),
             total: Accumulator::new(&basis),
             basis,
@@ -163,19 +182,29 @@ impl Polynomials {
     #[inline]
     pub fn draw(&mut self, index: u64) {
         self.stream = self.streams.at(index);
+        if let Some((streams, stream)) = &mut self.signs {
+            *stream = streams.at(index);
+        }
         self.redraw();
     }
 
-    /// Draws again, further along the same stream: what follows when the guard refuses a polynomial.
+    /// Draws again, further along the same streams: what follows when the guard refuses a polynomial.
     #[inline]
     pub fn redraw(&mut self) {
         while !self.attempt() {}
+        if let Some((_, stream)) = &mut self.signs {
+            self.draft.draw_signs(stream);
+            self.compute();
+        }
     }
 
-    /// The polynomial just drawn, as the state that a proof starts from.
-    pub fn state(&self) -> State {
+    /// The polynomial just drawn, as the state that a proof in this notation starts from.
+    pub fn state(&self, notation: Notation) -> State {
         let d = &self.draft;
-        let term = |c: &Cell| Term::raw(c.coeff, self.basis.monomials[usize::from(c.rank)], self.style.ones);
+        let term = |c: &Cell| {
+            let one = self.style.writes_one(c.coeff, notation);
+            Term::raw(c.coeff, self.basis.monomials[usize::from(c.rank)], one)
+        };
         let factor = |&f: &FactorSpan| Factor(d.raw(f).iter().map(term).collect());
         let product = |&p: &ProductSpan| Product(d.factors(p).iter().map(factor).collect());
         State::Sum(d.products.iter().map(product).collect())
@@ -194,7 +223,7 @@ impl Polynomials {
         for &p in &self.draft.products {
             for &f in self.draft.factors(p) {
                 for &c in self.draft.raw(f) {
-                    h = mix(h.rotate_left(5) ^ c.coeff ^ self.basis.mixed[usize::from(c.rank)]);
+                    h = mix(h.rotate_left(5) ^ c.coeff.cast_unsigned() ^ self.basis.mixed[usize::from(c.rank)]);
                 }
                 h = h.wrapping_add(0x632b_e59b_d9b4_e019);
             }
@@ -253,7 +282,7 @@ impl Polynomials {
         let xs = &mut xs[..nvar];
         let factors = self.space.factors;
         let nfac = self.stream.between(u64::from(factors.min), u64::from(factors.max));
-        let (max_terms, max_coeff) = (self.space.terms.product, self.space.coeff.product);
+        let (max_terms, max_coeff) = (self.space.terms.product, self.space.coeff.product.cast_signed());
         let (mut rdegree, mut rterms, mut rcoeff) = (mdeg, max_terms, max_coeff);
         let first = self.draft.factors.len() as u32;
         for j in 0..nfac {
@@ -287,7 +316,7 @@ impl Polynomials {
                 break;
             }
         }
-        let limit = self.space.coeff.polynomial;
+        let limit = self.space.coeff.polynomial.cast_signed();
         if self.current.iter().any(|c| self.total.coeff(c.rank) + c.coeff > limit) {
             return Err(Broken::PolynomialCoefficient);
         }
@@ -306,7 +335,7 @@ impl Polynomials {
     }
 
     /// Algorithm 2. Appends a factor to the draft, its terms in order and collected; returns its degree.
-    fn build_factor(&mut self, xs: &mut [u8], rdegree: u32, rterms: u32, rcoeff: u64) -> u32 {
+    fn build_factor(&mut self, xs: &mut [u8], rdegree: u32, rterms: u32, rcoeff: i64) -> u32 {
         let nvar = (self.stream.between(1, self.vars_fac) as usize).min(xs.len());
         if nvar < xs.len() {
             self.stream.choose(xs, nvar);
@@ -314,12 +343,12 @@ impl Polynomials {
         let (least, most) = (self.space.min_terms, self.space.terms.factor.min(rterms));
         let nterms = self.stream.between(u64::from(least), u64::from(most.max(least)));
         let max_degree = u64::from(self.space.degree.factor.min(rdegree));
-        let max_coeff = self.space.coeff.factor.min(rcoeff);
+        let max_coeff = self.space.coeff.factor.min(rcoeff.cast_unsigned());
         let draft = &mut self.draft;
         let first = draft.raw.len();
         for _ in 0..nterms {
             let d = self.stream.between(0, max_degree) as usize;
-            let coeff = self.stream.between(1, max_coeff);
+            let coeff = self.stream.between(1, max_coeff).cast_signed();
             let rank = if nvar == 1 {
                 self.basis.power(usize::from(xs[0]), d)
             } else {
@@ -350,7 +379,7 @@ impl Polynomials {
     }
 
     /// `next` = `current` · (the last factor), or the factor itself for the first one. Returns the largest coefficient.
-    fn multiply(&mut self, is_first: bool) -> u64 {
+    fn multiply(&mut self, is_first: bool) -> i64 {
         let span = *self.draft.factors.last().expect("a factor was just built");
         let factor = &self.draft.simple[span.simple.0 as usize..span.simple.1 as usize];
         self.next.clear();
@@ -360,6 +389,41 @@ impl Polynomials {
         }
         self.basis.multiply(&self.current, factor, &mut self.product);
         self.product.drain(&mut self.next)
+    }
+
+    /// Collects, multiplies and adds the terms of the draft anew. No number grows by its sign, so all of them fit.
+    fn compute(&mut self) {
+        let draft = &mut self.draft;
+        draft.simple.clear();
+        draft.expanded.clear();
+        draft.total.clear();
+        for product in &mut draft.products {
+            for (j, factor) in
+                draft.factors[product.factors.0 as usize..product.factors.1 as usize].iter_mut().enumerate()
+            {
+                let from = draft.simple.len();
+                for alike in draft.raw[factor.raw.0 as usize..factor.raw.1 as usize].chunk_by(|a, b| a.rank == b.rank) {
+                    let coeff = alike.iter().map(|c| c.coeff).sum();
+                    if coeff != 0 {
+                        draft.simple.push(Cell { coeff, rank: alike[0].rank });
+                    }
+                }
+                factor.simple = (from as u32, draft.simple.len() as u32);
+                self.next.clear();
+                if j == 0 {
+                    self.next.extend_from_slice(&draft.simple[from..]);
+                } else {
+                    self.basis.multiply(&self.current, &draft.simple[from..], &mut self.product);
+                    self.product.drain(&mut self.next);
+                }
+                std::mem::swap(&mut self.current, &mut self.next);
+            }
+            let from = draft.expanded.len() as u32;
+            draft.expanded.extend_from_slice(&self.current);
+            product.expanded = (from, draft.expanded.len() as u32);
+            self.current.iter().for_each(|c| self.total.add(c.rank, c.coeff));
+        }
+        self.total.drain(&mut draft.total);
     }
 }
 
@@ -388,8 +452,8 @@ mod tests {
         let space = Space::named("medium_terms").unwrap();
         let mut a = Polynomials::new(&space, 2, Style::default(), 1, Purpose::Train).unwrap();
         let mut b = Polynomials::new(&space, 2, Style::default(), 1, Purpose::Train).unwrap();
-        let forwards: Vec<State> = (0..50).map(|i| (a.draw(i), a.state()).1).collect();
-        let backwards: Vec<State> = (0..50).rev().map(|i| (b.draw(i), b.state()).1).collect();
+        let forwards: Vec<State> = (0..50).map(|i| (a.draw(i), a.state(Notation::Infix)).1).collect();
+        let backwards: Vec<State> = (0..50).rev().map(|i| (b.draw(i), b.state(Notation::Infix)).1).collect();
         assert!(forwards.iter().eq(backwards.iter().rev()));
         assert_eq!(a.endpoint_fingerprint(), forwards[49].value(Style::default().order).unwrap().fingerprint());
     }

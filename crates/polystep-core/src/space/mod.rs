@@ -109,9 +109,12 @@ pub struct Space {
     pub retry: Retry,
     /// How many variables take part.
     pub variables: Variables,
+    /// Whether terms have signs. The caps hold for the polynomial before its signs are drawn.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub signed: bool,
 }
 
-/// A curriculum's sub-task of a space, in the paper's order (§3, curriculum learning).
+/// A variant of a space: a curriculum's sub-tasks in the paper's order (§3, curriculum learning), and the signed polynomials.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Subtask {
@@ -125,8 +128,10 @@ pub enum Subtask {
     Scoeff,
     /// The target itself.
     Mixed,
+    /// The target's polynomials with signs, which the paper does not have.
+    Signed,
 }
-named!(Subtask, "sub-task": Add "add", Mul2 "mul2", Mul3 "mul3", Scoeff "scoeff", Mixed "mixed");
+named!(Subtask, "sub-task": Add "add", Mul2 "mul2", Mul3 "mul3", Scoeff "scoeff", Mixed "mixed", Signed "signed");
 
 /// A space that does not exist, cannot be read or cannot be sampled.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
@@ -230,6 +235,7 @@ impl Space {
             vars_fac: None,
             retry: Retry::default(),
             variables: Variables::default(),
+            signed: false,
         }
     }
 
@@ -270,16 +276,19 @@ impl Space {
                 (space.products, space.factors) = (one, Count { min: 2, max });
             }
             Subtask::Scoeff => {
-                space = Space { retry: self.retry, variables: self.variables, ..small_coeff() };
+                let Space { retry, variables, signed, .. } = *self;
+                space = Space { retry, variables, signed, ..small_coeff() };
                 (space.vars_prod, space.vars_fac) = (self.vars_prod, self.vars_fac);
             }
             Subtask::Mixed => return space,
+            Subtask::Signed => space.signed = true,
         }
         space.key = format!("{}/{task}", self.key);
         space
     }
 
-    /// What the streams of this space are keyed by: all that decides which polynomials are drawn, and not its name.
+    /// What the streams of this space are keyed by: all that decides which polynomials are drawn, and not its name. Signs are
+    /// drawn from a stream of their own, so a signed space has the key of the unsigned one.
     ///
     /// This is part of version 1 of the [streams](Streams::new). Every byte of it decides everyone's data, so it must never
     /// change, not even a word; `tests/golden/streams.txt` pins it. It is not a text for people: that is `Display`.
@@ -376,7 +385,10 @@ impl fmt::Display for Space {
         write!(f, " factors {} {}", self.factors.min, self.factors.max)?;
         write!(f, " V {} {}", self.vars_prod.unwrap_or(0), self.vars_fac.unwrap_or(0))?;
         write!(f, " retry {:?} variables {:?}", self.retry, self.variables)?;
-        if self.min_terms > 1 { write!(f, " min.terms {}", self.min_terms) } else { Ok(()) }
+        if self.min_terms > 1 {
+            write!(f, " min.terms {}", self.min_terms)?;
+        }
+        f.write_str(if self.signed { " signed" } else { "" })
     }
 }
 
@@ -412,5 +424,8 @@ mod tests {
         assert_eq!((mul3.key.as_str(), mul3.terms, mul3.factors.max), ("medium_terms/mul3", target.terms, 3));
         assert_eq!(target.subtask(Subtask::Scoeff).coeff, small_coeff().coeff);
         assert_eq!(target.subtask(Subtask::Mixed), target);
+        let signed = target.subtask(Subtask::Signed);
+        assert_eq!(Space { key: target.key.clone(), signed: false, ..signed.clone() }, target);
+        assert_eq!((signed.stream_key(2), Space::of_key("medium_terms/signed")), (target.stream_key(2), Ok(signed)));
     }
 }

@@ -94,6 +94,9 @@ pub struct SpaceTable {
     pub retry: Option<Retry>,
     /// `all` or `uniform`.
     pub variables: Option<Variables>,
+    /// Whether terms have signs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signed: Option<bool>,
 }
 
 /// Whether no space of a user may have this key: those of the paper, of its sub-tasks and of the arithmetic probe, and `all`.
@@ -161,6 +164,7 @@ impl SpaceTable {
             vars_fac: self.vars_fac,
             retry: self.retry.unwrap_or_default(),
             variables: self.variables.unwrap_or_default(),
+            signed: self.signed.unwrap_or_default(),
         })
     }
 }
@@ -196,6 +200,9 @@ mod tests {
         let space = Space::from_toml(text).unwrap();
         assert_eq!((space.coeff.polynomial, space.products.max, space.retry), (300, 4, Retry::Factor));
         assert_eq!(space.validate(2), Ok(()));
+        let text = "[space]\nmin.products = 1\nmax = { products = 1, factors = 2 }\nsigned = true\n";
+        let space = Space::from_toml(text).unwrap();
+        assert_eq!((space.products, space.signed, space.validate(1)), (Count { min: 1, max: 1 }, true, Ok(())));
     }
 
     /// A set that asks for more than a model has learned is three lines.
@@ -218,7 +225,7 @@ mod tests {
     fn the_papers_keys_are_reserved() {
         let read = |key: &str| Space::from_toml(&format!("[space]\nbase = \"small_coeff\"\nkey = \"{key}\"\n"));
         let reserved = "small_coeff Small_Coeff medium_terms small_coeff/add small_coeff-add large_coeff-mixed add mul2 \
-                        scoeff arithmetic add4 mul9 all";
+                        scoeff signed large_coeff/signed arithmetic add4 mul9 all";
         for key in reserved.split(' ') {
             let Err(SpaceError::Toml { message, span }) = read(key) else { panic!("{key}") };
             let taken = format!("the key `{key}` is reserved for a space of the paper: give your space another key");

@@ -37,9 +37,9 @@ impl Count {
     /// One product without factors.
     pub const ONE: Count = Count { products: 1, factors: 0, longest: 0, tokens: 0 };
 
-    /// One factor whose terms take this many tokens.
+    /// One factor that takes this many tokens with its parentheses.
     pub fn factor(tokens: u64) -> Count {
-        Count { products: 1, factors: 1, longest: 1, tokens: tokens + 2 }
+        Count { products: 1, factors: 1, longest: 1, tokens }
     }
 
     pub fn plus(self, other: Count) -> Count {

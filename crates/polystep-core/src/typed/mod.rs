@@ -17,23 +17,21 @@ mod limits;
 mod names;
 mod rewrite;
 mod spelling;
-mod state;
 mod symbol;
 mod tree;
 
 pub use error::{TypedError, TypedProblem};
 pub use limits::{MAX_DEPTH, MAX_FACTORS, MAX_PRODUCTS, MAX_SYMBOLS, MAX_TOKENS};
 pub use names::{Name, Names};
-pub use state::{SignedState, SignedTerm};
 
 use crate::expr::State;
-use crate::notation::Style;
+use crate::notation::{self, Notation, Style};
 use symbol::{Symbol, SymbolKind};
 
 /// An expression that a person typed, read as a state.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Typed {
-    state: SignedState,
+    state: State,
     names: Names,
     style: Style,
     rewritten: bool,
@@ -72,13 +70,13 @@ fn spelling(symbols: &[Symbol]) -> Vec<SymbolKind> {
 
 impl Typed {
     /// The state.
-    pub fn state(&self) -> &SignedState {
+    pub fn state(&self) -> &State {
         &self.state
     }
 
     /// The state in the strict infix language, with the variables x1 to x8.
     pub fn text(&self) -> String {
-        self.state.text(self.style)
+        notation::print(&self.state, Notation::Infix, self.style)
     }
 
     /// The state in the strict infix language, with the user's own names.
@@ -94,11 +92,6 @@ impl Typed {
     /// Whether the state differs from what was typed in more than spelling, so that "read as …" is worth showing.
     pub fn rewritten(&self) -> bool {
         self.rewritten
-    }
-
-    /// The state of the unsigned language; `None` if there is a minus or a zero in it.
-    pub fn unsigned_state(&self) -> Option<State> {
-        self.state.unsigned(self.style)
     }
 }
 

@@ -14,26 +14,40 @@ use std::ops::Range;
 
 use super::error::{TypedError, TypedProblem};
 use super::limits::{Count, MAX_TOKENS};
-use super::state::{SignedState, SignedTerm, terms_tokens};
 use super::tree::{Atom, Base, TypedProduct, TypedSum};
+use crate::expr::{Factor, Product, State, Term};
 use crate::monomial::Monomial;
-use crate::notation::Style;
+use crate::notation::{Notation, Open, Style, write_tokens};
 
 /// Rewrites an expression, if the result is within the limits.
-pub(super) fn rewrite(sum: &TypedSum, style: Style) -> Result<SignedState, TypedError> {
+pub(super) fn rewrite(sum: &TypedSum, style: Style) -> Result<State, TypedError> {
     let products = sum.iter().map(|p| items(p, style)).collect::<Result<Vec<_>, _>>()?;
     let span = sum[0].span.start..sum[sum.len() - 1].span.end;
     if let Some(terms) = bare_terms(&products) {
-        let state = SignedState::bare_or_wrapped(terms.clone(), style);
-        let parentheses = if matches!(state, SignedState::Sum(_)) { 2 } else { 0 };
-        let tokens = terms_tokens(&terms, style) + parentheses;
+        let state = bare_or_wrapped(Factor(terms), style);
+        let tokens = count_tokens(&state, style);
         if tokens > MAX_TOKENS {
             return Err(TypedError::new(TypedProblem::Tokens(tokens), span));
         }
         return Ok(state);
     }
     count_sum(&products, style, &span)?;
-    Ok(SignedState::Sum(expand_sum(&products)))
+    Ok(State::Sum(expand_sum(&products)))
+}
+
+/// A polynomial that was typed without parentheses: bare if it is in normal form, else `(P)`.
+fn bare_or_wrapped(factor: Factor, style: Style) -> State {
+    match factor.value(style.order) {
+        Ok(poly) if factor.is_simplified(style.order) => State::Bare(poly),
+        _ => State::Sum(vec![Product(vec![factor])]),
+    }
+}
+
+/// How many tokens a state has in the strict infix language.
+fn count_tokens(state: &State, style: Style) -> u64 {
+    let mut tokens = Vec::new();
+    write_tokens(state, &Open::new(), Notation::Infix, style, &mut tokens);
+    tokens.len() as u64
 }
 
 /// One or several factors of a product.
@@ -47,18 +61,18 @@ struct Item {
 
 enum Content {
     /// A sum of terms: one factor.
-    Factor(Vec<SignedTerm>),
+    Factor(Vec<Term>),
     /// A sum of products, which is distributed over.
     Sum(Vec<Vec<Item>>),
 }
 
 /// The terms of a sum that has no parentheses at all and no zero beside other terms.
-fn bare_terms(products: &[Vec<Item>]) -> Option<Vec<SignedTerm>> {
+fn bare_terms(products: &[Vec<Item>]) -> Option<Vec<Term>> {
     let term = |items: &Vec<Item>| match items.as_slice() {
         [Item { content: Content::Factor(terms), bare: true, .. }] => Some(terms[0]),
         _ => None,
     };
-    let terms: Vec<SignedTerm> = products.iter().map(term).collect::<Option<_>>()?;
+    let terms: Vec<Term> = products.iter().map(term).collect::<Option<_>>()?;
     (terms.len() == 1 || terms.iter().all(|t| t.coeff != 0)).then_some(terms)
 }
 
@@ -101,7 +115,7 @@ enum Role<'a> {
 
 #[derive(Clone, Copy)]
 enum Part {
-    Number(u64),
+    Number(i128),
     /// A variable, its exponent, and whether the exponent was written.
     Power(usize, u8, bool),
 }
@@ -114,7 +128,7 @@ enum Repeated<'a> {
 fn role(atom: &Atom) -> Result<Role<'_>, TypedError> {
     let fail = |problem| TypedError::new(problem, atom.span.clone());
     Ok(match (&atom.base, atom.exponent) {
-        (Base::Number(n), None) => Role::Part(Part::Number(*n)),
+        (Base::Number(n), None) => Role::Part(Part::Number((*n).into())),
         (Base::Number(n), Some(_)) => Role::Repeated(Repeated::Number(*n)),
         (Base::Variable(v), e) => {
             let exponent = u8::try_from(e.unwrap_or(1)).map_err(|_| fail(TypedProblem::Degree))?;
@@ -122,20 +136,21 @@ fn role(atom: &Atom) -> Result<Role<'_>, TypedError> {
         }
         (Base::Parentheses(sum), _) => Role::Repeated(Repeated::Sum(sum)),
         (Base::Brackets(sum), e) => match arithmetic(sum).filter(|_| e.is_none()) {
-            Some(value) => Role::Part(Part::Number(value.map_err(fail)?)),
+            Some(value) => Role::Part(Part::Number(value.map_err(fail)?.into())),
             None => Role::Repeated(Repeated::Sum(sum)),
         },
     })
 }
 
 /// The value of a sum of products of plain numbers, which a calculator's bracket holds. `None` if it is another sum.
-fn arithmetic(sum: &TypedSum) -> Option<Result<u64, TypedProblem>> {
-    let mut value = Some(0u64);
+fn arithmetic(sum: &TypedSum) -> Option<Result<i64, TypedProblem>> {
+    let mut value = Some(0i64);
     for product in sum {
-        let mut term = Some(1u64);
+        let mut term = Some(1i64);
         for atom in &product.atoms {
-            let Atom { negative: false, base: Base::Number(n), exponent: None, .. } = atom else { return None };
-            term = term.and_then(|t| t.checked_mul(*n));
+            let Atom { negative, base: Base::Number(n), exponent: None, .. } = atom else { return None };
+            let sign = if *negative { -1 } else { 1 };
+            term = term.and_then(|t| t.checked_mul(i64::try_from(*n).ok()?)?.checked_mul(sign));
         }
         value = value.zip(term).and_then(|(v, t)| v.checked_add(t));
     }
@@ -145,7 +160,7 @@ fn arithmetic(sum: &TypedSum) -> Option<Result<u64, TypedProblem>> {
 /// A term while its parts come in.
 struct OpenTerm {
     negative: bool,
-    number: Option<u64>,
+    number: Option<i128>,
     monomial: Monomial,
     written_ones: bool,
     span: Range<usize>,
@@ -182,11 +197,12 @@ impl OpenTerm {
     }
 
     fn close(self, style: Style) -> Result<Item, TypedError> {
-        let magnitude = i128::from(self.number.unwrap_or(1));
-        let coeff = i64::try_from(if self.negative { -magnitude } else { magnitude })
+        let number = self.number.unwrap_or(1);
+        let coeff = i64::try_from(if self.negative { -number } else { number })
             .map_err(|_| TypedError::new(TypedProblem::TooLarge, self.span.clone()))?;
-        let written_one = style.ones && self.number == Some(1) && self.monomial != Monomial::ONE;
-        let term = SignedTerm { coeff, monomial: self.monomial, raw: self.written_ones || written_one };
+        let one = self.number.is_some() && style.writes_one(coeff, Notation::Infix);
+        let written_one = one && self.monomial != Monomial::ONE;
+        let term = Term { coeff, monomial: self.monomial, raw: self.written_ones || written_one };
         Ok(Item { content: Content::Factor(vec![term]), power: 1, bare: true, span: self.span })
     }
 }
@@ -202,7 +218,7 @@ fn repeated(base: Repeated, atom: &Atom, style: Style) -> Result<Item, TypedErro
         Repeated::Sum(sum) => content(sum, style)?,
         Repeated::Number(n) => {
             let n = i64::try_from(n).map_err(|_| TypedError::new(TypedProblem::TooLarge, span.clone()))?;
-            Content::Factor(vec![SignedTerm::number(n)])
+            Content::Factor(vec![Term::plain(n, Monomial::ONE)])
         }
     };
     Ok(Item { content, power, bare: false, span })
@@ -224,8 +240,8 @@ fn content(sum: &TypedSum, style: Style) -> Result<Content, TypedError> {
 }
 
 /// A product of numbers and variables as one term; `None` if there is a sum in it.
-fn one_term(items: &[Item]) -> Result<Option<SignedTerm>, TypedError> {
-    let mut product: Option<SignedTerm> = None;
+fn one_term(items: &[Item]) -> Result<Option<Term>, TypedError> {
+    let mut product: Option<Term> = None;
     for item in items {
         let inside = match &item.content {
             Content::Factor(terms) if terms.len() == 1 => Some(terms[0]),
@@ -234,10 +250,33 @@ fn one_term(items: &[Item]) -> Result<Option<SignedTerm>, TypedError> {
         };
         let Some(term) = inside else { return Ok(None) };
         let fail = |problem| TypedError::new(problem, item.span.clone());
-        let term = if item.power == 1 { term } else { term.power(item.power).map_err(fail)? };
-        product = Some(product.map_or(Ok(term), |p| p.times(term)).map_err(fail)?);
+        let term = if item.power == 1 { term } else { power(term, item.power).map_err(fail)? };
+        product = Some(product.map_or(Ok(term), |p| times(p, term)).map_err(fail)?);
     }
     Ok(product)
+}
+
+/// The product, with every first power written plainly.
+fn times(a: Term, b: Term) -> Result<Term, TypedProblem> {
+    let coeff = a.coeff.checked_mul(b.coeff).ok_or(TypedProblem::Overflow)?;
+    Ok(Term::plain(coeff, a.monomial.checked_mul(b.monomial).ok_or(TypedProblem::Degree)?))
+}
+
+/// The power, with every first power written plainly.
+fn power(term: Term, exponent: u64) -> Result<Term, TypedProblem> {
+    let coeff = match term.coeff {
+        0 | 1 => term.coeff,
+        -1 if exponent.is_multiple_of(2) => 1,
+        -1 => -1,
+        c => u32::try_from(exponent).ok().and_then(|e| c.checked_pow(e)).ok_or(TypedProblem::Overflow)?,
+    };
+    let mut monomial = Monomial::ONE;
+    for (variable, e) in term.monomial.powers() {
+        let raised = u64::from(e).checked_mul(exponent).and_then(|e| u8::try_from(e).ok());
+        let power = raised.and_then(|e| Monomial::power(variable, e)).ok_or(TypedProblem::Degree)?;
+        monomial = monomial.checked_mul(power).ok_or(TypedProblem::Degree)?;
+    }
+    Ok(Term::plain(coeff, monomial))
 }
 
 fn count_sum(products: &[Vec<Item>], style: Style, span: &Range<usize>) -> Result<Count, TypedError> {
@@ -246,7 +285,7 @@ fn count_sum(products: &[Vec<Item>], style: Style, span: &Range<usize>) -> Resul
         let mut product = Count::ONE;
         for item in items {
             let inside = match &item.content {
-                Content::Factor(terms) => Count::factor(terms_tokens(terms, style)),
+                Content::Factor(terms) => Count::factor(count_tokens(&State::Sum(vec![product_of(terms)]), style)),
                 Content::Sum(products) => count_sum(products, style, &item.span)?,
             };
             product = product.times(inside.power(item.power).within_limits(&item.span)?);
@@ -257,23 +296,26 @@ fn count_sum(products: &[Vec<Item>], style: Style, span: &Range<usize>) -> Resul
     sum.within_limits(span)
 }
 
-type Products = Vec<Vec<Vec<SignedTerm>>>;
+/// The product of one factor.
+fn product_of(terms: &[Term]) -> Product {
+    Product(vec![Factor(terms.to_vec())])
+}
 
-fn expand_sum(products: &[Vec<Item>]) -> Products {
+fn expand_sum(products: &[Vec<Item>]) -> Vec<Product> {
     products.iter().flat_map(|items| expand(items)).collect()
 }
 
 /// The products that a product of items is distributed to, the first item's choices slowest.
-fn expand(items: &[Item]) -> Products {
-    let mut all: Products = vec![Vec::new()];
+fn expand(items: &[Item]) -> Vec<Product> {
+    let mut all = vec![Product::default()];
     for item in items {
         let inside = match &item.content {
-            Content::Factor(terms) => vec![vec![terms.clone()]],
+            Content::Factor(terms) => vec![product_of(terms)],
             Content::Sum(products) => expand_sum(products),
         };
         for _ in 0..item.power {
-            let with = |left: &Vec<Vec<SignedTerm>>| {
-                inside.iter().map(|right| [left.as_slice(), right].concat()).collect::<Products>()
+            let with = |left: &Product| {
+                inside.iter().map(|right| Product([&left.0[..], &right.0].concat())).collect::<Vec<_>>()
             };
             all = all.iter().flat_map(with).collect();
         }
@@ -283,6 +325,6 @@ fn expand(items: &[Item]) -> Products {
 
 impl Item {
     fn number(n: i64, span: Range<usize>) -> Item {
-        Item { content: Content::Factor(vec![SignedTerm::number(n)]), power: 1, bare: false, span }
+        Item { content: Content::Factor(vec![Term::plain(n, Monomial::ONE)]), power: 1, bare: false, span }
     }
 }

@@ -107,7 +107,7 @@ fn tagged(tag: u8, state: &[u8]) -> Vec<u8> {
 }
 
 impl Writing {
-    fn tokens(&self, state: &State, open: &Open) -> Vec<u8> {
+    pub(super) fn tokens(&self, state: &State, open: &Open) -> Vec<u8> {
         let mut tokens = Vec::new();
         write_tokens(state, open, self.notation, self.style, &mut tokens);
         tokens

@@ -5,7 +5,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use polystep_core::typed::{SignedState, SignedTerm};
+use polystep_core::{Factor, Product, State, Term};
 
 /// Coefficients by the exponents of x1 to x8, without zeros.
 pub type Value = BTreeMap<[u32; 8], i128>;
@@ -40,18 +40,16 @@ pub fn multiply(a: &Value, b: &Value) -> Value {
 }
 
 /// The value of a state, multiplied out.
-pub fn of_state(state: &SignedState) -> Value {
-    let one_term = |t: &SignedTerm| {
+pub fn of_state(state: &State) -> Value {
+    let one_term = |t: &Term| {
         let exponents = std::array::from_fn(|v| u32::from(t.monomial.exponent(v)));
         term(t.coeff.into(), exponents)
     };
-    let factor = |terms: &Vec<SignedTerm>| terms.iter().map(one_term).fold(Value::new(), add);
-    let product = |factors: &Vec<Vec<SignedTerm>>| {
-        factors.iter().map(factor).fold(term(1, [0; 8]), |product, f| multiply(&product, &f))
-    };
+    let factor = |f: &Factor| f.0.iter().map(one_term).fold(Value::new(), add);
+    let product = |p: &Product| p.0.iter().map(factor).fold(term(1, [0; 8]), |product, f| multiply(&product, &f));
     match state {
-        SignedState::Sum(products) => products.iter().map(product).fold(Value::new(), add),
-        SignedState::Bare(terms) => factor(terms),
+        State::Sum(products) => products.iter().map(product).fold(Value::new(), add),
+        State::Bare(poly) => factor(&Factor::from(poly)),
     }
 }
 

@@ -1,7 +1,6 @@
 //! The expression to prove: what a person typed, or the strict prefix notation.
 //!
-//! Infix goes through [`typed`], which reads what people write. The proofs have no signs yet, so an expression with a
-//! minus is refused here, at the minus.
+//! Infix goes through [`typed`], which reads what people write.
 
 use std::ops::Range;
 
@@ -41,11 +40,11 @@ impl Problem {
         Problem::of_typed(text, style).map_err(|refused| refused.0)
     }
 
-    /// Reads an expression; one that holds `INT+` is in prefix. The limits are there for what is rewritten. The strict language
+    /// Reads an expression; one that holds `INT+` or `INT-` is in prefix. The limits are there for what is rewritten. The strict language
     /// needs no rewriting, so it is read beyond them.
     pub fn read_any(text: &str, style: Style) -> Result<Problem, ProblemError> {
         let strict = |start: State| Problem { start, names: Names::default(), read_as: None };
-        if text.contains("INT+") {
+        if ["INT+", "INT-"].iter().any(|int| text.contains(int)) {
             let read = notation::parse(text, Notation::Prefix, style);
             return read.map(strict).map_err(|e| ProblemError::new(&e, e.span.clone()));
         }
@@ -59,9 +58,8 @@ impl Problem {
     fn of_typed(text: &str, style: Style) -> Result<Problem, (ProblemError, bool)> {
         let refused = |e: TypedError| (ProblemError::new(&e, e.span.clone()), is_limit(&e.problem));
         let typed = typed::read_in(text, style).map_err(refused)?;
-        let start = typed.unsigned_state().ok_or_else(|| (signed(text), false))?;
         let read_as = typed.rewritten().then(|| typed.text_in_names());
-        Ok(Problem { start, names: typed.names().clone(), read_as })
+        Ok(Problem { start: typed.state().clone(), names: typed.names().clone(), read_as })
     }
 }
 
@@ -69,15 +67,4 @@ impl Problem {
 fn is_limit(problem: &TypedProblem) -> bool {
     use TypedProblem::{Factors, Products, Tokens, TooLarge, TooLong};
     matches!(problem, Factors(_) | Products(_) | Tokens(_) | TooLarge | TooLong)
-}
-
-/// Refuses an expression that the unsigned language cannot hold: it has a minus, or a zero.
-fn signed(text: &str) -> ProblemError {
-    let minus = text.char_indices().find(|(_, c)| "-−–—‒﹣".contains(*c));
-    let zero = || text.char_indices().find(|&(i, c)| c == '0' && !text[..i].ends_with(|b: char| b.is_ascii_digit()));
-    let (sentence, (at, found)) = match minus {
-        Some(minus) => ("minus signs are not supported by the proofs yet", minus),
-        None => ("zero is not supported by the proofs yet", zero().unwrap_or((0, ' '))),
-    };
-    ProblemError::new(sentence, at..at + found.len_utf8())
 }

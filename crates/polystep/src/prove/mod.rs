@@ -14,7 +14,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args as ClapArgs;
-use polystep_core::{Setting, State, Task, Writing};
+use polystep_core::{Notation, Setting, State, Task, Writing};
 use polystep_learn::prove::{Problem, ProveOptions, fitting, known_models};
 
 use crate::args::{ThreadArgs, WritingArgs};
@@ -37,7 +37,7 @@ Examples:
   polystep prove '(x+1)*(x+2)' --latex
 
 You may type what you would write on paper: 2x, (x+1)(x+2), (x+1)^3, x², x_1, \\cdot, letters of
-your own. What is not a sum of products is rewritten and shown. Minus signs are not supported yet.
+your own, minus signs. What is not a sum of products is rewritten and shown.
 
 By default model and checker work together. The model's greedy step is taken if it is the
 expected step; else the first of 5 beams that is; else the exact step. Each line says whose it is
@@ -47,7 +47,7 @@ and how probable it was.";
 #[derive(ClapArgs, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The polynomial to simplify, in infix or (when it holds INT+) prefix
+    /// The polynomial to simplify, in infix or (when it holds INT+ or INT-) prefix
     #[arg(value_name = "EXPR", allow_hyphen_values = true)]
     expression: String,
     #[command(flatten)]
@@ -82,13 +82,17 @@ pub fn run(args: Args) -> Result<()> {
     let Args { expression, writing, symbolic, json, latex, model, alone, alternatives, device, threads } = args;
     let writing = writing.writing();
     let named = model.map(named_model).transpose()?;
-    let style = named.as_ref().map_or(writing.style, |chosen| chosen.trained.home().writing.style);
+    let read_for = named.as_ref().map_or(writing, |chosen| chosen.trained.home().writing);
     if writing.setting == Setting::Arithmetic {
         return Err(bad_input("the arithmetic setting has no polynomials: nothing to prove"));
     }
     writing.validate().map_err(bad_input)?;
-    let input =
-        Problem::read_any(&expression, style).map_err(|e| bad_text("", &expression, e.span.clone(), &e, "here"))?;
+    let read = Problem::read_any(&expression, read_for.style);
+    let mut input = read.map_err(|e| bad_text("", &expression, e.span.clone(), &e, "here"))?;
+    if read_for.notation == Notation::Prefix {
+        // Prefix writes every -1, so there it is not a one that a facstep leaves out.
+        input.start = read_for.parse(&read_for.print(&input.start)).map_err(bad_input)?;
+    }
     let chosen = match named {
         None if !symbolic && !latex => bundled_model(&input.start, &writing, alone)?,
         named => named,
