@@ -107,7 +107,7 @@ fn tokenizer_json(notation: Notation) -> Value {
         "pre_tokenizer": {"type": "Sequence", "pretokenizers": [
             {"type": "WhitespaceSplit"},
             {"type": "Split", "behavior": "Isolated", "invert": false, "pattern": {"Regex":
-                r"INT\+|\+P|\*F(?!AC)|MARK|FAC|MUL|SUM|END|x[1-8]|<[0-9]+>|[0-9+*^()\[\]$#]"}}]},
+                r"INT[+-]|\+P|\*F(?!AC)|MARK|FAC|MUL|SUM|END|x[1-8]|<[0-9]+>|[-0-9+*^()\[\]$#]"}}]},
         "post_processor": {"type": "TemplateProcessing",
             "single": [{"Sequence": {"id": "A", "type_id": 0}}, {"SpecialToken": {"id": eos, "type_id": 0}}],
             "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 0}},

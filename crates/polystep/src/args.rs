@@ -18,7 +18,7 @@ use crate::run_config::read;
 /// Which polynomials.
 #[derive(Args, Clone, Debug)]
 pub struct SpaceArgs {
-    /// A configuration of the paper, one of its sub-tasks (medium_coeff/mul2), or a TOML file with a [space] table
+    /// A configuration of the paper, one of its sub-tasks (medium_coeff/mul2), its polynomials with signs (medium_coeff/signed), or a TOML file with a [space] table
     #[arg(long, value_name = "KEY|FILE.toml", default_value = "medium_coeff")]
     pub config: String,
     /// What to draw again when a cap is exceeded [default: product]

@@ -5,13 +5,18 @@ use polystep_core::{Granularity, Guard, Notation, Purpose, Sampler, Setting, Spa
 use polystep_record::ProofRecord;
 
 const SAMPLE: &str = include_str!("../../../reference/oracle_sample.jsonl");
+const SIGNED: &str = include_str!("../../../reference/oracle_sample_signed.jsonl");
 
 #[test]
 fn what_the_oracle_verified_is_what_we_generate() {
-    let guard = Guard::standard();
-    for line in SAMPLE.lines() {
+    let standard = Guard::standard();
+    for line in SAMPLE.lines().chain(SIGNED.lines()) {
         let verified: ProofRecord = serde_json::from_str(line).unwrap();
-        let space = Space::named(&verified.config).unwrap();
+        let space = Space::of_key(&verified.config).unwrap();
+        let mut guard = standard.clone();
+        if space.signed {
+            guard.extend(&space, verified.vars).unwrap();
+        }
         let task = Task { space, vars: verified.vars, writing: verified.writing() };
         let mut sampler = Sampler::new(&task, verified.seed, Purpose::Train).unwrap();
         let record = ProofRecord::guarded(&mut sampler, verified.index, &guard).unwrap();
@@ -20,14 +25,23 @@ fn what_the_oracle_verified_is_what_we_generate() {
 }
 
 #[test]
-fn the_sample_holds_every_space_setting_notation_and_operation() {
-    let records: Vec<ProofRecord> = SAMPLE.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    for key in KEYS {
+fn the_samples_hold_every_space_setting_notation_and_operation() {
+    holds_everything(SAMPLE, "", &Setting::ALL);
+    let polynomials = [Setting::Plain, Setting::Calculator, Setting::Annotated, Setting::Endpoint];
+    holds_everything(SIGNED, "/signed", &polynomials);
+    for part in ["-", "(0)", "[-", "INT- 1"] {
+        assert!(SIGNED.contains(part), "{part}");
+    }
+}
+
+fn holds_everything(sample: &str, variant: &str, settings: &[Setting]) {
+    let records: Vec<ProofRecord> = sample.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for key in KEYS.map(|key| format!("{key}{variant}")) {
         for vars in [1, 2] {
             assert!(records.iter().any(|r| r.config == key && r.vars == vars), "{key} with {vars} variables");
         }
     }
-    for setting in Setting::ALL {
+    for &setting in settings {
         for notation in Notation::ALL {
             for (name, granularity) in Granularity::NAMED {
                 let writing = Writing { setting, granularity, notation, ..Writing::default() };

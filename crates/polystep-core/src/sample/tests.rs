@@ -1,8 +1,10 @@
 use super::*;
+use crate::expr::{State, Term};
 use crate::granularity::Granularity;
 use crate::monomial::TermOrder;
 use crate::notation::{Notation, Style, print};
-use crate::space::Space;
+use crate::sets;
+use crate::space::{Space, Subtask};
 use crate::writing::Writing;
 
 #[test]
@@ -55,6 +57,52 @@ fn where_the_guard_holds_everything_nothing_is_drawn() {
     assert!(sampler.written(0, None).is_some());
 }
 
+/// The magnitudes are those of the unsigned space; the signs are fair, and redrawn with the polynomial.
+#[test]
+fn a_signed_space_gives_signs_to_the_unsigned_one() {
+    for (key, vars) in [("small_coeff", 1), ("medium_terms", 2)] {
+        let space = Space::named(key).unwrap();
+        let unsigned = Task::new(space.clone(), vars);
+        let signed = Task::new(space.subtask(Subtask::Signed), vars);
+        let mut samplers = [unsigned, signed].map(|task| Sampler::new(&task, 5, Purpose::Test).unwrap());
+        let (mut negative, mut all) = (0.0, 0.0);
+        for index in 0..2000 {
+            let [plain, signs] = samplers.each_mut().map(|sampler| sampler.proof(index).start().clone());
+            let terms = |state: &State| state.products().iter().flat_map(|p| &p.0).flat_map(|f| f.0.clone()).collect();
+            let (plain, mut signs): (Vec<Term>, Vec<Term>) = (terms(&plain), terms(&signs));
+            negative += signs.iter().filter(|t| t.coeff < 0).count() as f64;
+            all += signs.len() as f64;
+            signs.iter_mut().for_each(|t| t.coeff = t.coeff.abs());
+            assert_eq!(plain, signs, "{key} {index}");
+        }
+        // Five standard deviations.
+        assert!((negative / all - 0.5).abs() < 2.5 / f64::sqrt(all), "{negative} of {all}");
+    }
+}
+
+#[test]
+fn a_guarded_signed_endpoint_is_drawn_again() {
+    let task = Task::new(Space::of_key("small_coeff/signed").unwrap(), 1);
+    let mut guard = Guard::standard();
+    assert!(!Guard::is_standard(&task.space, task.vars));
+    let (unguarded, standard) = (Sampler::new(&task, sets::SEED, Purpose::Test), guard.len());
+    guard.extend(&task.space, task.vars).unwrap();
+    assert!(guard.len() > standard);
+    let end = unguarded.unwrap().proof(7).end().value(TermOrder::Paper).unwrap();
+    assert!(guard.contains(end.fingerprint()));
+    let mut sampler = Sampler::new(&task, 1, Purpose::Train).unwrap();
+    let mut examples = Examples::default();
+    for index in 0..3000 {
+        sampler.write_examples(index, Some(&guard), &mut examples);
+        let proof = sampler.proof_of_drawn();
+        let end = proof.end().value(TermOrder::Paper).unwrap();
+        assert!(!guard.contains(end.fingerprint()));
+        let text = task.writing.print(proof.end());
+        assert_eq!(task.writing.text(examples.tgt(examples.len() - 1)), text, "the draft is that of the last draw");
+    }
+    assert!(sampler.rejected() > 0);
+}
+
 /// No polynomials are made for them, so their space needs none.
 #[test]
 fn exercises_are_drawn_from_a_space_without_polynomials() {
@@ -75,7 +123,7 @@ fn minimums_are_kept() {
     let mut polynomials = Polynomials::new(&space, 1, Style::default(), 1, Purpose::Test).unwrap();
     for index in 0..300 {
         polynomials.draw(index);
-        let state = polynomials.state();
+        let state = polynomials.state(Notation::Infix);
         assert_eq!(state.products().len(), 4);
         for product in state.products() {
             assert_eq!(product.0.len(), 4, "a product ends early only at the paper's minimum of 2");

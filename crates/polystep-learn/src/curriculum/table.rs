@@ -14,7 +14,7 @@ pub struct CurriculumTable {
     /// `C`, `C2` or `C4`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Sub-tasks of `data.config`: `add`, `mul2`, `mul3`, `scoeff`, `mixed`.
+    /// Sub-tasks of `data.config`: `add`, `mul2`, `mul3`, `scoeff`, `mixed`, `signed`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tasks: Vec<String>,
     /// `["add", "mul2"]`: add is learned before mul2.

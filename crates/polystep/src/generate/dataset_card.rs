@@ -118,6 +118,12 @@ numbers, without a leading 0. There is no polynomial in them: the columns for it
                 ),
             };
         }
+        let signs = match space.signed {
+            true => {
+                "Every sampled term is negative with probability ½; the caps hold for the polynomial without its signs.\n"
+            }
+            false => "",
+        };
         Story {
             name: format!("{}, {variables}, {setting}, {granularity}, {notation}", space.key),
             tags: "- polynomials\n- step-by-step\n",
@@ -126,7 +132,7 @@ numbers, without a leading 0. There is no polynomial in them: the columns for it
 
 {rows} {unit} of the space `{}` with {variables}: setting {setting}, granularity {granularity}, notation {notation}.
 Every state of a proof has the same value; the last one is the polynomial in normal form. The space: {space}.
-",
+{signs}",
                 space.key
             ),
         }
