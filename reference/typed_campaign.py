@@ -2,13 +2,16 @@
 """Random typed expressions with signs, in 1 to 4 variables: polystep's endpoints and verdicts against SymPy's.
 
     pip install sympy==1.14.0
-    python3 reference/typed_campaign.py target/release/polystep --expressions 10000 --jobs 2
+    cargo build --release && cargo build --release -p polystep-learn --example prove_many
+    python3 reference/typed_campaign.py target/release/polystep --expressions 10000 \
+        --prove-many target/release/examples/prove_many --model models/all-spaces
 
 For every expression
- 1. the exact proof (`prove --symbolic --json`) must end in the polynomial that SymPy expands the typed text to;
- 2. the model alone (`prove --alone --json`) must be called right exactly if the last line that it wrote is that polynomial
-    by SymPy, in normal form; its exit code must say the same;
- 3. model and checker together (`prove --json`): whose each step is, is counted.
+ 1. the exact proof (`polystep prove --symbolic --json`) must end in the polynomial that SymPy expands the typed text to;
+ 2. the model alone must be called right exactly if the last line that it wrote is that polynomial, in normal form;
+ 3. model and checker together must end there, too; whose each step is, is counted.
+2 and 3 are made by the example program `prove_many`, which asks the model for many proofs at once. The first `--by-command`
+expressions are given to `polystep prove --alone`, too: it must say the same, and its exit code must.
 The reader of typed text is that of typed_endpoints.py; no code is shared with the Rust. Exits with 1 at any disagreement.
 """
 import argparse
@@ -18,6 +21,7 @@ import multiprocessing
 import random
 import subprocess
 import sys
+import threading
 import time
 
 import sympy
@@ -58,13 +62,13 @@ def factor(draw, names, depth=0):
     if draw.random() < 0.1 and depth == 0:
         inner = [term(draw, names), "%s(%s)" % (draw.randint(2, 5), summed(draw, [term(draw, names) for _ in range(2)]))]
         return "(%s)" % summed(draw, inner)
-    text = "(%s)" % summed(draw, [term(draw, names) for _ in range(draw.randint(1, 3))])
+    text = "(%s)" % summed(draw, [term(draw, names) for _ in range(draw.choice([1, 2, 2, 3]))])
     return power(draw, text, 2) if draw.random() < 0.08 else text
 
 
 def product(draw, names):
     """At most one bare term, and then parentheses."""
-    parts = [factor(draw, names) for _ in range(draw.choice([0, 1, 1, 2, 2, 3]))]
+    parts = [factor(draw, names) for _ in range(draw.choice([0, 1, 1, 1, 2, 2]))]
     if not parts or draw.random() < 0.4:
         parts.insert(0, term(draw, names))
     text = parts[0]
@@ -76,47 +80,44 @@ def product(draw, names):
 def expression(seed):
     draw = random.Random(seed)
     names = draw.choice(NAMES)
-    text = summed(draw, [product(draw, names) for _ in range(draw.randint(1, 3))])
+    text = summed(draw, [product(draw, names) for _ in range(draw.choice([1, 2, 2, 3]))])
     return "$%s$" % text if draw.random() < 0.05 else text
 
 
 def prove(polystep, text, *flags):
-    done = subprocess.run([polystep, "prove", *flags, "--json", "--", text], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    command = [polystep, "prove", *flags, "--json", "--", text]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     return done.returncode, json.loads(done.stdout) if done.stdout else None, done.stderr
 
 
-def check(job):
-    """What is wrong with one expression, and what was counted."""
-    polystep, seed, models = job
-    text, wrong, count = expression(seed), [], collections.Counter(expressions=1)
+def exact(job):
+    """The typed text, SymPy's endpoint, the exact proof's start, and what is wrong with it."""
+    polystep, seed = job
+    text = expression(seed)
     right = typed_endpoints.endpoint(text)
-    code, exact, said = prove(polystep, text, "--symbolic")
-    if code or exact["end"] != right:
-        wrong.append("the exact proof ends in %s, SymPy in %s" % (exact and exact["end"] or said, right))
-    count["minus"] = "-" in (exact or {}).get("start", "")
-    if models and not wrong and exact["steps"]:
-        code, alone, said = prove(polystep, text, "--alone", "--threads", "1")
-        if alone is None:
-            wrong.append("alone: " + said)
-        else:
-            # The last line of a calculator's proof is its evaluated one.
-            last = alone["steps"][-1].get("next") or alone["steps"][-1]["line"]
-            sympys = alone["stop"] == "end" and "(" not in last and last == right
-            if (alone["answer_right"], code == 0) != (sympys, sympys):
-                wrong.append("alone ends in %s, exit code %d, said to be right: %s" % (last, code, alone["answer_right"]))
-            count["alone right"] = sympys
-            count["proofs"] = 1
-        code, together, said = prove(polystep, text, "--threads", "1")
-        if together is None or code:
-            wrong.append("together: " + said)
-        else:
-            count.update(together["steps_by"])
-            count["minus outside"] = "a minus" in (together.get("outside") or "")
-            last = together["steps"][-1].get("next") or together["steps"][-1]["line"]
-            if last != right or together["endpoint"] != right:
-                wrong.append("together ends in %s" % last)
-            count["without an exact step"] = together["steps_by"]["exact"] == 0
-    return text, wrong, count
+    code, proof, said = prove(polystep, text, "--symbolic")
+    if code or proof["end"] != right:
+        return text, right, "", "the exact proof ends in %s, SymPy in %s" % (proof["end"] if proof else said, right)
+    return text, right, proof["start"] if proof["steps"] else "", None
+
+
+def last_line(proof):
+    """The last line of a calculator's proof is its evaluated one."""
+    last = proof["steps"][-1]
+    return last.get("next") or last["line"]
+
+
+def by_models(right, together, alone, count):
+    """What is wrong with the two proofs by a model."""
+    sympys = alone["stop"] == "end" and last_line(alone) == right
+    count.update(together["steps_by"])
+    count.update({"proofs": 1, "alone right": sympys, "no exact step": together["steps_by"]["exact"] == 0,
+                  "minus outside": "a minus" in (together.get("outside") or "")})
+    if alone["answer_right"] != sympys:
+        return "alone ends in %s, said to be right: %s" % (last_line(alone), alone["answer_right"])
+    if last_line(together) != right or together["endpoint"] != right:
+        return "together ends in %s" % last_line(together)
+    return None
 
 
 def main():
@@ -125,27 +126,44 @@ def main():
     ap.add_argument("--expressions", type=int, default=10000)
     ap.add_argument("--seed", type=int, default=1)
     ap.add_argument("--jobs", type=int, default=1)
-    ap.add_argument("--symbolic-only", action="store_true", help="without the models")
+    ap.add_argument("--prove-many", metavar="PROGRAM", help="the example program; without it no model is asked")
+    ap.add_argument("--model", default="models/all-spaces")
+    ap.add_argument("--by-command", type=int, default=100, help="expressions that `polystep prove --alone` is given, too")
     args = ap.parse_args()
-    began, total, bad = time.time(), collections.Counter(), 0
-    jobs = [(args.polystep, args.seed * 1_000_000 + i, not args.symbolic_only) for i in range(args.expressions)]
+    began, count, wrong = time.time(), collections.Counter(), []
+    jobs = [(args.polystep, args.seed * 1_000_000 + i) for i in range(args.expressions)]
     with multiprocessing.Pool(args.jobs) as pool:
-        for i, (text, wrong, count) in enumerate(pool.imap(check, jobs, chunksize=8), 1):
-            total.update(count)
-            bad += bool(wrong)
-            if wrong and bad <= 10:
-                print(text, *wrong, sep="\n    ", flush=True)
-            if i % 500 == 0:
-                print("%d of %d, %d wrong, %.0f s" % (i, len(jobs), bad, time.time() - began), file=sys.stderr, flush=True)
-    steps = total["model"] + total["beams"] + total["exact"]
-    print("SymPy %s: %d expressions (%d with a minus), %d disagreements; %.0f s"
-          % (sympy.__version__, total["expressions"], total["minus"], bad, time.time() - began))
-    if steps:
-        shares = ", ".join("%s %d (%.1f %%)" % (k, total[k], 100 * total[k] / steps) for k in ("model", "beams", "exact"))
-        print("alone: %d of %d answers are right" % (total["alone right"], total["proofs"]))
-        print("together: %d steps: %s; %d of %d proofs without an exact step; a minus named as outside of training: %d"
-              % (steps, shares, total["without an exact step"], total["proofs"], total["minus outside"]))
-    sys.exit(1 if bad else 0)
+        exacts = pool.map(exact, jobs, chunksize=16)
+    wrong += [(text, why) for text, _, _, why in exacts if why]
+    print("SymPy %s: %d expressions (%d with a minus), %d endpoints differ; %.0f s"
+          % (sympy.__version__, len(exacts), sum("-" in e[2] for e in exacts), len(wrong), time.time() - began), flush=True)
+    if args.prove_many:
+        # An expression in normal form has nothing to prove.
+        asked = [e for e in exacts if e[2]]
+        typed = "".join(e[0] + "\n" for e in asked)
+        with subprocess.Popen([args.prove_many, args.model], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as run:
+            threading.Thread(target=lambda: (run.stdin.write(typed), run.stdin.close())).start()
+            for i, ((text, right, _, _), line) in enumerate(zip(asked, run.stdout)):
+                together, alone = json.loads(line)
+                why = by_models(right, together, alone, count)
+                if why is None and i < args.by_command:
+                    code, said, _ = prove(args.polystep, text, "--alone", "--model", args.model, "--threads", "1")
+                    if (code == 0, said["answer_right"], last_line(said)) != (alone["answer_right"],) * 2 + (last_line(alone),):
+                        why = "by command: exit code %d, it ends in %s" % (code, last_line(said))
+                    count["by command"] += 1
+                wrong += [(text, why)] if why else []
+        if count["proofs"] != len(asked):
+            wrong.append(("prove_many", "%d of %d proofs came back" % (count["proofs"], len(asked))))
+        steps = sum(count[k] for k in ("model", "beams", "exact"))
+        shares = ", ".join("%s %d (%.2f %%)" % (k, count[k], 100 * count[k] / steps) for k in ("model", "beams", "exact"))
+        print("alone: %d of %d answers are right by SymPy and by polystep; %d of them by command, too"
+              % (count["alone right"], count["proofs"], count["by command"]))
+        print("together: %d steps: %s; %d proofs without an exact step; a minus is named as outside of training in %d"
+              % (steps, shares, count["no exact step"], count["minus outside"]))
+    for text, why in wrong[:10]:
+        print(text, why, sep="\n    ")
+    print("%d disagreements; %.0f s" % (len(wrong), time.time() - began))
+    sys.exit(1 if wrong else 0)
 
 
 if __name__ == "__main__":
