@@ -91,7 +91,7 @@ fn tested(column: Column, metrics: &Metrics) -> Cell {
         Quantity::Stepwise => metrics.test().map(|test| test.stepwise),
         _ => None,
     };
-    Cell { ours: share.map(|p| p.percent), interval: share.map(|p| (p.lo, p.hi)), ..cell }
+    Cell { ours: share.map(|p| p.percent), interval: share.map(|p| (p.lo, p.hi)), of: share.map(|p| p.of), ..cell }
 }
 
 /// Hyper-parameters that a table may list, and where a configuration has them.
@@ -192,7 +192,8 @@ impl Ledger {
     /// The line of a row of sizes, if it has one: the fields under their names.
     pub fn line_of<'a>(&'a self, row: &PaperRow) -> Option<impl Fn(&str) -> Option<&'a str>> {
         let place = |name: &str| self.header.iter().position(|h| h == name);
-        let has = |line: &[String], key, value| place(key).and_then(|at| line.get(at)).is_some_and(|text| text == value);
+        let has =
+            |line: &[String], key, value| place(key).and_then(|at| line.get(at)).is_some_and(|text| text == value);
         let line = self.lines.iter().find(|line| row.keys().all(|(key, value)| has(line, key, value)))?;
         Some(move |name: &str| line.get(place(name)?).map(String::as_str))
     }
