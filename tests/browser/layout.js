@@ -56,7 +56,13 @@ export function faults() {
         const [m, n] = [a.map(along), b.map(along)];
         return Math.max(...m) - SLACK < Math.min(...n) || Math.max(...n) - SLACK < Math.min(...m);
       }));
-  const sorted = texts.filter((t) => t.right > 0 && t.left < width).sort((a, b) => a.top - b.top);
+  // What is scrolled out of sight covers nothing.
+  const seen = texts.flatMap((t) => {
+    const frame = t.parent.closest(".scroll, pre, nav")?.getBoundingClientRect() ?? { left: 0, right: width };
+    const inside = t.points.map(([x, y]) => [Math.min(Math.max(x, frame.left), frame.right), y]);
+    return t.right > frame.left && t.left < frame.right ? [{ ...t, points: inside }] : [];
+  });
+  const sorted = seen.sort((a, b) => a.top - b.top);
   const sticky = (t) => t.parent.closest("header.top");
   sorted.forEach((a, i) => {
     for (let j = i + 1; j < sorted.length && sorted[j].top < a.bottom; j++) {

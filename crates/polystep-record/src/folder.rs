@@ -130,6 +130,8 @@ named! {
         Valid = "valid",
         /// Recursive proofs.
         Recursive = "recursive",
+        /// Who wrote the steps of the test proofs when model and checker worked together.
+        Assisted = "assisted",
     }
 }
 

@@ -31,6 +31,7 @@
 //! - `recipe`, `test_set`, `keys`: how a model was trained, where it is tested, and on what it was trained in the paper's words.
 //!   [`paper`]: the paper's tables.
 
+mod assisted;
 pub mod audit;
 mod error;
 pub mod folder;
@@ -50,6 +51,7 @@ mod training;
 mod verdict;
 pub mod whole;
 
+pub use assisted::{AssistedRecord, Author};
 pub use audit::{AuditError, audit_proof};
 pub use error::RecordError;
 pub use folder::{Decoding, RunFolder, SetFolder};

@@ -104,6 +104,11 @@ pub struct TaskLine {
     pub examples: u64,
 }
 
+impl TaskLine {
+    /// How many examples of each task an exam has.
+    pub const EXAM: usize = 100;
+}
+
 /// One line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]

@@ -124,6 +124,9 @@ pub struct Evaluation {
     pub greedy: Option<Greedy>,
     /// The model alone.
     pub recursive: Option<Recursive>,
+    /// Model and checker together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub assisted: Option<Assisted>,
     /// Beam search, headline scoring: summed log-probability.
     pub beam: Option<BeamScores>,
     /// Beam search, the classic scoring: divided by length, the first five to finish.
@@ -264,6 +267,35 @@ pub struct Stopped {
     pub stop: Stop,
     /// How many.
     pub proofs: Proportion,
+}
+
+/// What model and checker complete together, on the test proofs.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Assisted {
+    /// Proofs without an exact step, if the checker looks at no beam, at one, at two and so on.
+    pub completed: Vec<Completed>,
+    /// Whose the steps are.
+    pub steps: AssistedSteps,
+}
+
+/// Proofs without an exact step.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Completed {
+    /// How many beams the checker looks at; with none it takes greedy answers only.
+    pub beams: u64,
+    /// How many proofs.
+    pub proofs: Proportion,
+}
+
+/// Steps of assisted proofs by their author.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct AssistedSteps {
+    /// Greedy answers.
+    pub model: Proportion,
+    /// Beams.
+    pub beams: Proportion,
+    /// The checker's.
+    pub exact: Proportion,
 }
 
 /// The paper's four columns, at one threshold.

@@ -172,6 +172,7 @@ impl Cell {
         let share = |share: Option<Proportion>, place: &str| Cell {
             ours: share.map(|p| p.percent),
             interval: share.map(|p| (p.lo, p.hi)),
+            of: share.map(|p| p.of),
             pointers: [Some(format!("{place}/percent")), None],
             ..cell.clone()
         };

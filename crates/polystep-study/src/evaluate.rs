@@ -1,8 +1,10 @@
 //! From predictions to an [`Evaluation`]: the one way in for our models and everyone else's.
 
 use polystep_core::Writing;
-use polystep_record::{Decoding, JsonLines, RecordError, RecursiveRecord, SetFolder, TestSet};
+use polystep_record::{AssistedRecord, Decoding, JsonLines, RecordError, RecursiveRecord, SetFolder, TestSet};
+use serde::de::DeserializeOwned;
 
+use crate::assisted;
 use crate::error::StudyError;
 use crate::metrics::{self, Evaluation};
 use crate::recursive;
@@ -21,7 +23,12 @@ pub struct Inputs {
     pub valid: Option<Vec<ScoredStep>>,
     /// Recursive proofs.
     pub recursive: Option<Vec<RecursiveRecord>>,
+    /// Assisted proofs.
+    pub assisted: Option<Vec<AssistedRecord>>,
 }
+
+/// As many beams as the paper's search has: the most that a checker looks at.
+const BEAMS: usize = 5;
 
 impl Inputs {
     /// Judges the answers in a set's folder, as far as they exist, and stores the verdicts beside them.
@@ -33,16 +40,21 @@ impl Inputs {
             let judged = found.predictions.iter().zip(&verdicts);
             Ok(Some(judged.map(|(prediction, verdict)| score_judged(prediction, verdict, writing)).collect()))
         };
-        let recursive = folder.answers(Decoding::Recursive);
-        let recursive = recursive.exists().then(|| JsonLines::open(&recursive)?.collect());
         Ok(Inputs {
             greedy: scored(Decoding::Greedy)?,
             beam: scored(Decoding::Beam)?,
             beam_lp1: scored(Decoding::BeamLp1)?,
             valid: scored(Decoding::Valid)?,
-            recursive: recursive.transpose()?,
+            recursive: records(folder, Decoding::Recursive)?,
+            assisted: records(folder, Decoding::Assisted)?,
         })
     }
+}
+
+/// The records of a file, if it exists.
+fn records<T: DeserializeOwned>(folder: &SetFolder, decoding: Decoding) -> Result<Option<Vec<T>>, RecordError> {
+    let path = folder.answers(decoding);
+    path.exists().then(|| JsonLines::open(&path)?.collect()).transpose()
 }
 
 /// Measures everything that the inputs allow.
@@ -67,6 +79,7 @@ pub fn evaluate(set: &TestSet, inputs: &Inputs) -> Result<Evaluation, StudyError
         vars: set.vars,
         greedy: inputs.greedy.as_deref().map(metrics::greedy).transpose()?.flatten(),
         recursive: inputs.recursive.as_deref().and_then(recursive::score),
+        assisted: inputs.assisted.as_deref().and_then(|records| assisted::score(records, BEAMS)),
         beam: inputs.beam.as_deref().and_then(|outcomes| metrics::beam(outcomes, valid)),
         // Validation was searched in headline order, so its threshold says nothing about the other.
         beam_lp1: inputs.beam_lp1.as_deref().and_then(|outcomes| metrics::beam(outcomes, None)),

@@ -91,7 +91,7 @@ fn tested(column: Column, metrics: &Metrics) -> Cell {
         Quantity::Stepwise => metrics.test().map(|test| test.stepwise),
         _ => None,
     };
-    Cell { ours: share.map(|p| p.percent), interval: share.map(|p| (p.lo, p.hi)), ..cell }
+    Cell { ours: share.map(|p| p.percent), interval: share.map(|p| (p.lo, p.hi)), of: share.map(|p| p.of), ..cell }
 }
 
 /// Hyper-parameters that a table may list, and where a configuration has them.

@@ -30,6 +30,7 @@
 //!    `results/TABLE.csv` from them.
 //! 5. [`plots`] decides which charts there are, and [`chart`] draws them.
 
+mod assisted;
 pub mod calibration;
 pub mod chart;
 pub mod columns;

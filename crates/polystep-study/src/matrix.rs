@@ -120,28 +120,31 @@ impl Matrix {
         Measure::ALL.into_iter().filter(|m| entries().any(|e| e.cell(*m).is_some())).collect()
     }
 
-    /// A table with a column for each of these measures and each test set.
+    /// A table with a row for each test set, and a column for each of these measures and each run.
     pub fn table(&self, measures: &[Measure]) -> SideBySide {
         let headings = measures
             .iter()
-            .flat_map(|measure| self.tested.iter().map(|set| Heading { group: measure.name(), name: title(set) }));
-        let row = |row: &MatrixRow| {
+            .flat_map(|measure| self.rows.iter().map(|row| Heading { group: measure.name(), name: row.title() }));
+        let row = |(i, set): (usize, &TestSet)| {
             let cells = measures.iter().flat_map(|measure| {
-                row.entries.iter().map(|entry| entry.as_ref().and_then(|entry| entry.cell(*measure).cloned()))
+                self.rows.iter().map(move |row| row.entries[i].as_ref().and_then(|entry| entry.cell(*measure).cloned()))
             });
-            SideRow { keys: vec![row.title()], cells: cells.collect() }
+            SideRow { keys: vec![title(set)], cells: cells.collect() }
         };
-        let keys = vec!["trained on".to_owned()];
-        SideBySide { keys, headings: headings.collect(), rows: self.rows.iter().map(row).collect() }
+        let keys = vec!["tested on".to_owned()];
+        SideBySide { keys, headings: headings.collect(), rows: self.tested.iter().enumerate().map(row).collect() }
     }
 
-    /// One measure as texts: our number, an arrow where it is lower than the paper's, and the paper's in parentheses.
+    /// One measure as texts: our number, an arrow where it is lower than the paper's, the paper's in parentheses, and n. The
+    /// rows are the runs, or the test sets if there are more of them.
     pub fn grid(&self, measure: Measure) -> Grid {
-        self.table(&[measure]).grid(|cell| {
+        let grid = self.table(&[measure]).grid(|cell| {
             let arrow = if cell.is_lower() { " ↓" } else { "" };
             let paper = cell.paper.as_ref().map_or(String::new(), |p| format!(" ({})", p.text));
-            Some(format!("{}{arrow}{paper}", cell.ours_text(CountFormat::Full)?))
-        })
+            let n = cell.of.map_or(String::new(), |n| format!(", n {n}"));
+            Some(format!("{}{arrow}{paper}{n}", cell.ours_text(CountFormat::Full)?))
+        });
+        if self.tested.len() > self.rows.len() { grid } else { grid.turned("trained on") }
     }
 
     /// One CSV row per entry, under the key columns of the paper's tables.
@@ -246,8 +249,8 @@ mod tests {
         let (small, medium) = two();
         let grid = Matrix::of(&[("a", Some(&small)), ("b", Some(&medium))]).unwrap().grid(Measure::FullProof);
         assert_eq!(grid.header, ["trained on", "small_coeff, 1 var", "medium_coeff, 1 var"]);
-        assert_eq!(grid.rows[0], ["a: small_coeff, 1 var", "98.00 (95.3)", "30.00 ↓ (33.4)"]);
-        assert_eq!(grid.rows[1], ["b: medium_coeff, 1 var", "–", "97.00 (93.6)"]);
+        assert_eq!(grid.rows[0], ["a: small_coeff, 1 var", "98.00 (95.3), n 1000", "30.00 ↓ (33.4), n 1000"]);
+        assert_eq!(grid.rows[1], ["b: medium_coeff, 1 var", "–", "97.00 (93.6), n 1000"]);
 
         let mut matrix = Matrix::of(&[("a", Some(&small))]).unwrap();
         let cell = matrix.rows[0].entries[1].as_mut().unwrap().full_proof.as_mut().unwrap();

@@ -63,6 +63,11 @@ impl StoredRun {
         Ok(run)
     }
 
+    /// How many proofs its validation has, by its configuration.
+    pub fn valid_proofs(&self) -> Option<u64> {
+        self.config.as_ref()?.get("train")?.get("valid_proofs")?.as_integer()?.try_into().ok()
+    }
+
     fn part<T>(&mut self, path: &Path, consequence: &str, read: Result<Option<T>, RecordError>) -> Option<T> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let why = match read {

@@ -25,6 +25,8 @@ pub struct Cell {
     pub ours: Option<f64>,
     /// The interval of our number.
     pub interval: Option<(f64, f64)>,
+    /// How many our percentage is of.
+    pub of: Option<u64>,
     /// Our number by the paper's own test, `symbolic`, where that has another meaning.
     pub symbolic: Option<f64>,
     /// The paper's number.
@@ -44,6 +46,7 @@ impl Cell {
             column,
             ours: None,
             interval: None,
+            of: None,
             symbolic: None,
             paper,
             pointers: [None, None],
@@ -169,6 +172,7 @@ impl SideBySide {
             let line = |layer: &Layer| {
                 let (class, label, blank) = match layer {
                     Layer::Ours | Layer::OursMarked => ("ours", row.keys.join(" "), absent),
+                    Layer::Of => ("of", "n".into(), ""),
                     Layer::Symbolic => ("symbolic", "ours, symbolic".into(), ""),
                     Layer::Paper => ("paper", "paper".into(), ""),
                     Layer::Difference => ("difference", "difference".into(), ""),
@@ -195,6 +199,8 @@ pub enum Layer {
     Ours,
     /// The same, red where they are lower than the paper's.
     OursMarked,
+    /// How many our percentages are of.
+    Of,
     /// Our numbers by the symbolic test.
     Symbolic,
     /// The paper's numbers.
@@ -208,6 +214,7 @@ impl Layer {
     fn is_in(self, cell: &Cell) -> bool {
         match self {
             Layer::Ours | Layer::OursMarked => true,
+            Layer::Of => cell.of.is_some(),
             Layer::Symbolic => cell.symbolic.is_some(),
             Layer::Paper | Layer::Difference => cell.paper.is_some(),
         }
@@ -220,9 +227,11 @@ impl Layer {
             Layer::Ours | Layer::OursMarked => Some(Number {
                 metric: exact.filter(|_| cell.ours.is_some()),
                 small: cell.interval.map(interval),
+                of: cell.of,
                 sign: (self == Layer::OursMarked && cell.is_lower()).then_some("down"),
                 ..Number::text(cell.ours_text(CountFormat::Short).unwrap_or_else(|| "–".to_owned()))
             }),
+            Layer::Of => cell.of.map(|n| Number::text(n.to_string())),
             Layer::Symbolic => {
                 let text = number(cell.symbolic?, cell.column.unit, CountFormat::Short);
                 Some(Number { metric: symbolic, ..Number::text(text) })
@@ -249,6 +258,8 @@ pub struct Number {
     pub metric: Option<String>,
     /// A text in small type under it.
     pub small: Option<String>,
+    /// How many it is of, if it is a percentage.
+    pub of: Option<u64>,
     /// `up` or `down` for a number in colour.
     pub sign: Option<&'static str>,
 }
@@ -256,7 +267,7 @@ pub struct Number {
 impl Number {
     /// A text that is in no document.
     pub fn text(text: impl Into<String>) -> Number {
-        Number { text: text.into(), metric: None, small: None, sign: None }
+        Number { text: text.into(), metric: None, small: None, of: None, sign: None }
     }
 }
 
@@ -265,7 +276,7 @@ impl Number {
 pub struct LayerRow {
     /// What it holds.
     pub label: String,
-    /// `ours`, `symbolic`, `paper` or `difference`.
+    /// `ours`, `of`, `symbolic`, `paper` or `difference`.
     pub class: &'static str,
     /// A number for each column.
     pub cells: Vec<Number>,

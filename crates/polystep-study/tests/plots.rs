@@ -84,8 +84,8 @@ fn tables_have_numbers_and_curves() {
     let all = files(folder.path(), 2);
     let endpoint = &all["var1coarsefull-endpoint-curves"];
     has(endpoint, &["<title>small_coeff prefix, the paper's: 97.8 at 5.2M</title>"]);
-    has(endpoint, &[">small_coeff prefix<", ">1 variable · recipe fast"]);
-    has(&all["var1coarsefull-curves"], &[">1 variable · plain · recipe fast"]);
+    has(endpoint, &[">small_coeff prefix<", "Table var1coarsefull, 1 variable · recipe fast"]);
+    has(&all["var1coarsefull-curves"], &["Table var1coarsefull, 1 variable · plain · recipe fast"]);
     assert_eq!(endpoint.matches("class=\"line s").count(), 2, "in the legend, and drawn");
     let curves = &all["var1coarsefull-curves"];
     has(curves, &["in percent, a line for each seed."]);
@@ -164,7 +164,7 @@ fn a_curriculum_shows_how_it_went() {
     fs::write(run.join("metrics.jsonl"), log + &looks).unwrap();
     let files = files(folder.path(), 1);
     let name = |part: &str| format!("small_coeff-1-coarse-prefix-C2-{part}");
-    has(&files[&name("exams")], &["at the end add 100 %, mixed 75 %", "small_coeff-1-coarse-prefix-C2: Exams<"]);
+    has(&files[&name("exams")], &["at the end add 100 %, mixed 75 %", "Exams of a curriculum<"]);
     assert_eq!(files[&name("shares")].matches("<path class=\"band s").count(), 2);
     has(&files["curriculum-var1coarse"], &["small_coeff prefix C2<"]);
     assert!(files.contains_key("curriculum-var1coarse-curves"));

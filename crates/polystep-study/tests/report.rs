@@ -241,7 +241,7 @@ fn training_alone_is_reported() {
         "examples": 2560, "seconds": 1.5, "test": {"full_proof": share(972), "stepwise": share(991)}
     });
     fs::write(folder.path().join("metrics.json"), document.to_string()).unwrap();
-    assert!(page_of(folder.path()).contains("97.20 % of proofs and 99.10 % of steps are exact."));
+    assert!(page_of(folder.path()).contains("97.20 % of 1000 proofs and 99.10 % of 1000 steps are exact."));
     // Adding an evaluation keeps what stands there, once.
     let metrics: Metrics = serde_json::from_value(document).unwrap();
     let again = serde_json::to_string(&metrics).unwrap();
@@ -280,8 +280,8 @@ fn a_curriculum_has_its_section() {
         "<h2>Curriculum</h2>",
         "The tasks add, mul3, mixed; add before mul3, mul3 before mixed, add before mixed.",
         "<title>mul3: 75 % mastered</title>",
-        "over the whole run add 33.3 %, mul3 33.3 %, mixed 33.3 %",
-        "at the end add 100 %, mul3 75 %, mixed 25 %",
+        "Shares of the 3000 training examples; over the whole run add 33.3 %, mul3 33.3 %, mixed 33.3 %",
+        "Of 100 fresh single steps of each task, teacher-forced, at the end add 100 %, mul3 75 %, mixed 25 % are right",
     ] {
         assert!(page.contains(text), "{text}");
     }

@@ -26,6 +26,9 @@ members of a space of size X. The estimate is |S1|*|S2| / |S1 and S2| over disti
 is a lower bound, since members are not equally likely. It grows with the size of the draws, so
 compare with the paper only at its own size, 5 million.";
 
+/// Polynomials per draw in the paper.
+const PAPER_DRAWS: u64 = 5_000_000;
+
 /// Flags of `polystep estimate`.
 #[derive(ClapArgs, Debug)]
 #[command(after_help = EXAMPLES)]
@@ -36,7 +39,7 @@ pub struct Args {
     #[arg(long, default_value = "1", value_delimiter = ',')]
     vars: Vec<usize>,
     /// Polynomials per draw, up to a billion (32 bytes of memory each); the paper's tables use 5 million
-    #[arg(long, value_name = "N", default_value_t = 5_000_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    #[arg(long, value_name = "N", default_value_t = PAPER_DRAWS, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     draws: u64,
     /// The seed
     #[arg(long, default_value_t = 1)]
@@ -60,6 +63,7 @@ struct Line<'a> {
     endpoints: Option<f64>,
     paper_equations: Option<f64>,
     paper_endpoints: Option<f64>,
+    paper_draws: u64,
     distinct_equations: [u64; 2],
     shared_equations: u64,
     distinct_endpoints: [u64; 2],
@@ -79,6 +83,7 @@ impl<'a> Line<'a> {
             endpoints: endpoints.estimate(),
             paper_equations: paper.map(|[equations, _]| equations),
             paper_endpoints: paper.map(|[_, endpoints]| endpoints),
+            paper_draws: PAPER_DRAWS,
             distinct_equations: [equations.first, equations.second],
             shared_equations: equations.shared,
             distinct_endpoints: [endpoints.first, endpoints.second],
@@ -123,6 +128,12 @@ pub fn run(args: Args) -> Result<()> {
         let header = ["config", "vars", "equations", "paper", "endpoints", "paper"];
         say!("Problem-space size in millions, from two draws of {} (seed {})", args.draws, args.seed)?;
         say!("{}", table(1, header, rows))?;
+        if args.draws != PAPER_DRAWS {
+            let draws = args.draws;
+            say!(
+                "The paper drew {PAPER_DRAWS}. An estimate grows with the draws, so those of {draws} are not comparable with it."
+            )?;
+        }
     }
     Ok(())
 }

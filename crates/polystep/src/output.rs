@@ -88,6 +88,11 @@ pub fn check_name(path: &Path) -> Result<()> {
     }
 }
 
+/// `; looked in FOLDER`, for a relative name that is not there: folders such as `configs/` and `results/` are part of a clone.
+pub fn working_folder() -> String {
+    std::env::current_dir().map_or(String::new(), |folder| format!("; looked in {}", folder.display()))
+}
+
 /// Writes one line to standard error; a closed one must not end the work.
 pub fn note(line: impl Display) {
     let _ = writeln!(io::stderr(), "{}", printable(&line.to_string()));

@@ -1,7 +1,8 @@
 //! `polystep quickstart`: the whole pipeline in under five minutes on two cores, with real output. It shows a sampled
 //! polynomial and its proof, the check of a right proof and of a wrong one, a small model trained on this CPU with its
 //! evaluation and its report, and a bundled model beside the paper's numbers. Each part names the command that does it alone.
-//! Training has a fixed time: on a slower machine the model learns less, and its numbers say so.
+//! Training has a fixed number of examples, so that the model learns the same on every machine; a slower one takes longer, and
+//! is told so before.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -13,7 +14,7 @@ use polystep_core::{Purpose, Sampler, Space, StepKind, Task, Verdict};
 use polystep_learn::config::RunConfig;
 use polystep_learn::prove::known_models;
 use polystep_learn::train::{RunSetup, SessionEnd, Trainer, TrainingFolder};
-use polystep_record::{ProofRecord, RunFolder, SetFolder};
+use polystep_record::{ProofRecord, RunFolder, SetFolder, TrainingReport};
 use polystep_study::report;
 
 use crate::args::{ThreadArgs, positive_minutes};
@@ -35,6 +36,9 @@ const PROOFS: u64 = 10_000;
 const BUNDLED: &str = "large_coeff";
 /// Proofs that a model is tested on.
 const TESTED: usize = 200;
+/// Training examples, and the seconds that they take on two idle cores.
+const EXAMPLES: u64 = 450_000;
+const SECONDS: f64 = 195.0;
 
 /// What is trained: sums of single factors, which a small model learns in minutes.
 const RUN: &str = r#"
@@ -47,6 +51,7 @@ d = 64
 layers = 2
 heads = 4
 ffn = 256
+max_positions = 128
 
 [train]
 recipe = "fast"
@@ -63,9 +68,12 @@ pub struct Args {
     /// The seed of everything
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Minutes of training
-    #[arg(long, value_name = "M", default_value_t = 3.2, value_parser = positive_minutes)]
-    minutes: f64,
+    /// Training examples
+    #[arg(long, value_name = "N", default_value_t = EXAMPLES, value_parser = clap::value_parser!(u64).range(1..))]
+    examples: u64,
+    /// End training after so many minutes, whatever it has learned
+    #[arg(long, value_name = "M", value_parser = positive_minutes)]
+    minutes: Option<f64>,
     /// The folder of the run; an earlier quickstart in it is replaced
     #[arg(long, value_name = "FOLDER", default_value = "runs/quickstart")]
     out: PathBuf,
@@ -104,22 +112,29 @@ pub fn run(args: Args) -> Result<()> {
     say!("{}\n", with_a_wrong_number(&mut sampler, shown))?;
 
     let threads = args.threads.count();
-    say!(
-        "3. Train a small model for {} minutes on this CPU, on data made on the fly (polystep train)\n",
-        args.minutes
-    )?;
-    train(out, &args, threads)?;
+    let examples = args.examples;
+    say!("3. Train a small model on this CPU with {examples} examples, made on the fly (polystep train)\n")?;
+    say!("{}\n", expected_time(examples, threads))?;
+    let report = train(out, &args, threads)?;
 
     say!("\n4. Test it on {TESTED} proofs that it has never met (polystep eval)\n")?;
-    let options = Options { on: Vec::new(), device: Device::Cpu, beam: Some(5), proofs: Some(TESTED), threads };
-    let metrics = eval::evaluate_run(out, &options)?;
+    if report.test.as_ref().is_some_and(|test| test.full_proof.count > 0) {
+        let options = Options { on: Vec::new(), device: Device::Cpu, beam: Some(5), proofs: Some(TESTED), threads };
+        let metrics = eval::evaluate_run(out, &options)?;
+        for evaluation in &metrics.evaluations {
+            eval::print(&metrics, evaluation, eval::is_measured)?;
+        }
+        say!("(sums of single factors: the paper has no row for this sub-task of its curricula)")?;
+    } else {
+        // Such a model does not know when to stop: it would write to the length limit, and for minutes.
+        let learned = report.examples;
+        say!(
+            "After {learned} examples the model proves nothing yet, so it is not asked: --examples {EXAMPLES} is enough"
+        )?;
+    }
     interrupt::check()?;
     let page = RunFolder::new(out).report();
     report::write(&[polystep_study::StoredRun::open(out)?], &page)?;
-    for evaluation in &metrics.evaluations {
-        eval::print(&metrics, evaluation, eval::is_measured)?;
-    }
-    say!("(sums of single factors: the paper has no row for this sub-task of its curricula)")?;
     test_bundled(out, &args, threads)?;
     say!("\n{:.0} s in all. The report: {}", began.elapsed().as_secs_f64(), page.display())
 }
@@ -203,9 +218,28 @@ fn is_quickstart(text: &str) -> bool {
     run.is_some() && run == alike(text)
 }
 
-fn train(out: &Path, args: &Args, threads: usize) -> Result<()> {
-    let overrides = [("data.seed", args.seed.to_string()), ("train.minutes", format!("{:?}", args.minutes))];
-    let overrides = overrides.map(|(key, value)| (key.to_owned(), value));
+/// How long training will take, for people. Other work on the machine slows it down.
+fn expected_time(examples: u64, threads: usize) -> String {
+    let minutes = |factor: f64| (SECONDS * examples as f64 / EXAMPLES as f64 * factor / 60.0).max(0.1);
+    let idle = format!("About {:.1} minutes on two idle cores.", minutes(1.0));
+    let load = std::fs::read_to_string("/proc/loadavg").ok();
+    let load: Option<f64> = load.and_then(|text| text.split(' ').next()?.parse().ok());
+    let cores = std::thread::available_parallelism().map_or(1.0, |n| n.get() as f64);
+    // Each of our threads gets its share of the cores; two of them are what was measured.
+    let share = |load: f64| (cores / (load + threads as f64)).min(1.0) * threads as f64 / 2.0;
+    match load.filter(|load| load + threads as f64 > 1.25 * cores) {
+        Some(load) => format!(
+            "{idle} This machine is busy (a load of {load:.1} on {cores} cores): expect about {:.0} minutes.",
+            minutes(1.0 / share(load)).ceil()
+        ),
+        None => idle,
+    }
+}
+
+fn train(out: &Path, args: &Args, threads: usize) -> Result<TrainingReport> {
+    let mut overrides = vec![("data.seed", args.seed.to_string()), ("train.examples", args.examples.to_string())];
+    overrides.extend(args.minutes.map(|minutes| ("train.minutes", format!("{minutes:?}"))));
+    let overrides: Vec<_> = overrides.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
     let config = RunConfig::from_toml(RUN, &overrides).map_err(bad_input)?;
     let setup = RunSetup::new(config)?;
     let mut executor = Device::Cpu.executor(setup.programs(), setup.limits, threads)?;
@@ -214,7 +248,10 @@ fn train(out: &Path, args: &Args, threads: usize) -> Result<()> {
     let data = data_threads(Device::Cpu, threads);
     let trainer = Trainer::new(&setup, &folder, executor.as_mut(), &mut display, data)?;
     match trainer.run(interrupt::flag())? {
-        SessionEnd::Finished(report) => say!("{} examples in {:.0} s", report.examples, report.seconds),
+        SessionEnd::Finished(report) => {
+            say!("{} examples in {:.0} s", report.examples, report.seconds)?;
+            Ok(*report)
+        }
         SessionEnd::Stopped { .. } => Err(Failure::Interrupted),
     }
 }

@@ -8,7 +8,13 @@ use crate::failure::{Result, bad_config, bad_input};
 
 /// The text of a file that the user named.
 pub fn read(path: &Path) -> Result<String> {
-    std::fs::read_to_string(path).map_err(|e| bad_input(format!("cannot read {}: {e}", path.display())))
+    std::fs::read_to_string(path).map_err(|e| {
+        let looked = match path.is_relative() && e.kind() == std::io::ErrorKind::NotFound {
+            true => crate::output::working_folder(),
+            false => String::new(),
+        };
+        bad_input(format!("cannot read {}: {e}{looked}", path.display()))
+    })
 }
 
 /// A run's TOML, which the user knows as `name`, with overrides.

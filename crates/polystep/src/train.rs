@@ -134,7 +134,7 @@ pub fn run(args: Args) -> Result<()> {
 }
 
 fn print(report: &TrainingReport) -> Result<()> {
-    let percent = |p: &Proportion| format!("{:.1} % ({:.1} to {:.1})", 100.0 * p.share(), p.lo, p.hi);
+    let percent = |p: &Proportion| format!("{:.1} % of {} ({:.1} to {:.1})", 100.0 * p.share(), p.of, p.lo, p.hi);
     say!("finished: {}", report.ended)?;
     if let Some(test) = &report.test {
         if test.raw {
@@ -151,7 +151,7 @@ fn print(report: &TrainingReport) -> Result<()> {
     say!("  {rejected:.2} % of what was drawn for training met an evaluation set and was drawn again")
 }
 
-/// By which recipe a run learns, and how long.
+/// By which recipe a run learns, how long, and what its validation is of.
 fn budget(config: &RunConfig) -> String {
     let t = &config.train;
     let parts = [
@@ -160,7 +160,7 @@ fn budget(config: &RunConfig) -> String {
         t.minutes.map(|m| format!("{m} minutes")),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
-    format!("recipe {}, {}", t.recipe, parts.join(" or "))
+    format!("recipe {}, {}; validated on {} proofs", t.recipe, parts.join(" or "), t.valid_proofs)
 }
 
 enum Folder {

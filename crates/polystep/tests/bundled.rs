@@ -88,6 +88,19 @@ fn the_model_whose_space_the_expression_belongs_to_is_asked() {
     let (exact, note) = asked(&["(x+1)*(2)+(3)*(x)", "--symbolic"]);
     assert!(exact.starts_with("P0") && note.is_empty(), "{note}");
 
+    // An evaluation leaves a bundled model as it was delivered.
+    let files = || {
+        let mut names: Vec<_> =
+            std::fs::read_dir(folder.join("models/a-small")).unwrap().map(|e| e.unwrap().path()).collect();
+        names.sort();
+        names.into_iter().map(|path| (std::fs::read(&path).ok(), path)).collect::<Vec<_>>()
+    };
+    let before = files();
+    let (_, said) = ok(folder, &["eval", "models/a-small", "--proofs", "2", "--device", "cpu", "--threads", "2"]);
+    assert!(said.contains("answers and numbers go to runs/a-small-eval"), "{said}");
+    assert!(before == files() && folder.join("runs/a-small-eval/predictions/small_coeff-1/assisted.jsonl").exists());
+    ok(folder, &["report", "runs/a-small-eval"]);
+
     std::fs::write(folder.join("models/b-both/metrics.json"), "{").unwrap();
     let damaged = polystep(folder, &["prove", "(x+1)*(2)+(3)*(x)"]);
     let said = String::from_utf8_lossy(&damaged.stderr).into_owned();

@@ -137,6 +137,55 @@ fn training_data_of_a_changed_space_avoids_its_own_test_set() {
     assert!(shared.is_empty(), "{} endpoints, such as {}", shared.len(), shared[0]);
 }
 
+/// One folder with all splits: the fixed sets are whole, and the size is that of train.
+#[test]
+fn a_dataset_has_train_valid_and_test() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |arguments: &str| polystep(arguments).current_dir(folder.path()).output().unwrap();
+    let several = "generate --config small_coeff --split train,valid,test --proofs 20";
+    let output = run(&format!("{several} --format parquet --out data"));
+    assert!(output.status.success(), "{output:?}");
+    let names = ["test", "train", "valid"].map(|split| format!("{split}-00000-of-00001.parquet"));
+    assert_eq!(entries(&folder.path().join("data/data")), names);
+    let card = std::fs::read_to_string(folder.path().join("data/README.md")).unwrap();
+    for text in [
+        "license:\n- mit\n- apache-2.0\n",
+        "  - split: train\n    path: data/train-*.parquet\n  - split: valid\n",
+        "2020 proofs of the space `small_coeff` with 1 variable",
+        "| coefficient | 60 | 20 | 5 |\n| degree | 6 | | 3 |\n| terms | | 8 | 3 |\n",
+        "A polynomial has 2 to 3 products, and a product 2 to 3 factors.",
+        "| `train` | 20 | 1 | no endpoint of the fixed sets |\n| `valid` | 1000 | 2021 | fixed; training avoids",
+        "--split train,valid,test --seed 1 --proofs 20 --format parquet",
+    ] {
+        assert!(card.contains(text), "{text} is not in {card}");
+    }
+    let refused = run(several);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(refused.status.code() == Some(2) && said.contains("several splits need --format parquet"), "{said}");
+}
+
+/// Training avoids the fixed sets and nothing else of their streams.
+#[test]
+fn what_training_may_have_met_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let said = |arguments: &str| {
+        let arguments = format!("generate --config small_coeff --split test {arguments}");
+        let output = polystep(&arguments).current_dir(folder.path()).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let warning = "warning: training is guarded against the first 1000 proofs of --split test with seed 2021 only.";
+    for guarded in ["", "--proofs 1000", "--steps 4000"] {
+        assert!(!said(guarded).contains("warning"), "{guarded}");
+    }
+    for beyond in ["--proofs 1001", "--seed 7 --proofs 3", "--steps 20000", "--proofs 1001 --format parquet --out data"]
+    {
+        assert!(said(beyond).contains(warning), "{beyond}");
+    }
+    let card = std::fs::read_to_string(folder.path().join("data/README.md")).unwrap();
+    assert!(card.contains("| `test` | 1001 | 2021 | **beyond the fixed set: training is not guarded"), "{card}");
+}
+
 #[test]
 fn the_card_of_the_arithmetic_probe_speaks_of_exercises() {
     let folder = tempfile::tempdir().unwrap();

@@ -118,7 +118,7 @@ fn an_export_overwrites_nothing_and_leaves_no_half() {
 #[test]
 fn quickstart_stops_at_the_first_signal_and_keeps_what_it_did_not_make() {
     let sandbox = Sandbox::new();
-    let quickstart = ["quickstart", "--minutes", "1", "--threads", "1", "--out", "run"];
+    let quickstart = ["quickstart", "--examples", "100000", "--threads", "1", "--out", "run"];
     let mut child = sandbox.command(&quickstart).spawn().unwrap();
     let mut stdout = child.stdout.take().unwrap();
     let mut first = [0; 1];

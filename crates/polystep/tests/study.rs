@@ -27,9 +27,12 @@ fn a_plain_run_gets_every_number_a_report_and_an_export() {
     let evaluations = metrics["evaluations"].as_array().unwrap();
     assert_eq!(evaluations.len(), 2);
     let home = &evaluations[0];
-    for part in ["greedy", "recursive", "beam", "beam_lp1"] {
+    for part in ["greedy", "recursive", "assisted", "beam", "beam_lp1"] {
         assert!(home[part].is_object(), "{part} is missing");
     }
+    // Without a beam, model and checker complete what the model alone gets right.
+    assert_eq!(home["assisted"]["completed"][0]["proofs"], home["greedy"]["full_proof"]["exact"]);
+    assert!(home["assisted"]["completed"].as_array().unwrap().len() == 6 && table.contains("by beams used"), "{table}");
     let greedy = sandbox.path("run/predictions/small_coeff-1/greedy.jsonl");
     assert_eq!(lines(&greedy) as u64, home["greedy"]["stepwise"]["exact"]["of"].as_u64().unwrap());
     assert_eq!(lines(&sandbox.path("run/predictions/small_coeff-1/recursive.jsonl")), 2);

@@ -1,7 +1,8 @@
 //! Decoding one token per hypothesis: attention over cached keys and values, and the best next tokens.
 //!
-//! Cached rows never move. Row `position·most + h` was written by hypothesis h of that step (`most` is how many there may
-//! be). `lineage` says, for each hypothesis of the present step, which one of every earlier step it descends from.
+//! Cached rows never move. Each step appends a row for each of its hypotheses, so a cache grows with the tokens that are
+//! written, not with the longest output. `lineage` says, for each hypothesis of the present step, which one of every earlier step
+//! it descends from.
 
 use super::Buffer;
 use super::attend::{Place, attend};
@@ -13,8 +14,9 @@ use std::cell::RefCell;
 /// What one decoding step hands to the next.
 #[derive(Default)]
 pub struct Decoding {
-    most: usize,
     position: usize,
+    /// The first cached row of every position up to the present one.
+    rows: Vec<usize>,
     /// `lineage[h][p]`: the ancestor of hypothesis h at position p < position.
     lineage: Vec<Vec<u32>>,
     spare: Vec<Vec<u32>>,
@@ -29,11 +31,6 @@ pub struct Decoding {
 }
 
 impl Decoding {
-    /// A state for at most this many hypotheses.
-    pub fn new(most: usize) -> Decoding {
-        Decoding { most, ..Decoding::default() }
-    }
-
     /// Takes note of the batch: new sources, or new hypotheses with their parents.
     pub fn follow(&mut self, batch: &Batch) {
         if batch.src.tokens() > 0 {
@@ -42,6 +39,11 @@ impl Decoding {
         let now = &batch.hypotheses;
         if now.sources.is_empty() {
             return;
+        }
+        self.rows.truncate(now.position + 1);
+        if self.rows.len() == now.position {
+            let next = self.rows.last().map_or(0, |row| row + self.sources.len());
+            self.rows.push(next);
         }
         self.position = now.position;
         self.sources.clone_from(&now.sources);
@@ -123,14 +125,15 @@ fn for_each<'a>(
 /// Writes this step's keys and values into the cache, then each hypothesis attends to its own past.
 pub fn cached_attention(decoding: &Decoding, qkv: &[f32], cache: &mut Buffer, heads: Heads, out: &mut [f32]) {
     let d = heads.width();
-    let (most, position) = (decoding.most, decoding.position);
-    let past = cache.first((position + 1) * most * 2 * d);
-    for (h, qkv) in qkv.chunks_exact(3 * d).enumerate() {
-        past[(position * most + h) * 2 * d..][..2 * d].copy_from_slice(&qkv[d..]);
+    let (rows, position) = (&decoding.rows, decoding.position);
+    let now = rows[position];
+    let past = cache.first((now + qkv.len() / (3 * d)) * 2 * d);
+    for (row, qkv) in past[now * 2 * d..].chunks_exact_mut(2 * d).zip(qkv.chunks_exact(3 * d)) {
+        row.copy_from_slice(&qkv[d..]);
     }
     let past = &*past;
     let place = |position: usize, h: usize| {
-        let at = (position * most + h) * 2 * d;
+        let at = (rows[position] + h) * 2 * d;
         (at, at + d)
     };
     let q = |h: usize| &qkv[h * 3 * d..][..d];

@@ -26,7 +26,9 @@ mod tile;
 mod weights;
 
 use crate::error::check_len;
-use crate::{Batch, Dim, EngineError, Executor, Inspect, Limits, Packed, Program, Result, Scalars, Slot, StepResult};
+use crate::{
+    Batch, Dim, EngineError, Executor, Inspect, Limits, Op, Packed, Program, Result, Scalars, Slot, StepResult,
+};
 use buffer::Buffer;
 use std::time::{Duration, Instant};
 
@@ -82,15 +84,18 @@ impl Cpu {
             .build()
             .map_err(|e| EngineError::Device { what: "starting threads".into(), message: e.to_string() })?;
         let slots = programs.iter().map(|p| p.slots.len()).max().unwrap_or(0);
+        // Where a model decodes there are no gradients.
+        let decodes = programs.iter().flat_map(|p| &p.ops).any(|op| matches!(op, Op::BestTokens(_)));
+        let learned = if decodes { 0 } else { params };
         let memory = Memory {
             slots: ops::Slots((0..slots).map(|_| Buffer::default()).collect()),
             params: Buffer::zeros(params),
-            grads: Buffer::zeros(params),
-            first: Buffer::zeros(params),
-            second: Buffer::zeros(params),
+            grads: Buffer::zeros(learned),
+            first: Buffer::zeros(learned),
+            second: Buffer::zeros(learned),
             scratch: Buffer::default(),
             right: Vec::new(),
-            decoding: decode::Decoding::new(limits.sequences),
+            decoding: decode::Decoding::default(),
             weights: weights::PackedWeights::new(&programs),
         };
         Ok(Cpu {
@@ -192,26 +197,27 @@ impl Executor for Cpu {
     }
 
     fn moments(&mut self) -> Result<(Vec<f32>, Vec<f32>)> {
-        Ok((self.memory.first[..self.params].to_vec(), self.memory.second[..self.params].to_vec()))
+        let Memory { first, second, .. } = &mut self.memory;
+        Ok((first.first(self.params).to_vec(), second.first(self.params).to_vec()))
     }
 
     fn set_moments(&mut self, first: &[f32], second: &[f32]) -> Result {
         check_len("the first moments", first.len(), self.params)?;
         check_len("the second moments", second.len(), self.params)?;
-        self.memory.first[..self.params].copy_from_slice(first);
-        self.memory.second[..self.params].copy_from_slice(second);
+        self.memory.first.first(self.params).copy_from_slice(first);
+        self.memory.second.first(self.params).copy_from_slice(second);
         Ok(())
     }
 }
 
 impl Inspect for Cpu {
     fn grads(&mut self) -> Result<Vec<f32>> {
-        Ok(self.memory.grads[..self.params].to_vec())
+        Ok(self.memory.grads.first(self.params).to_vec())
     }
 
     fn set_grads(&mut self, grads: &[f32]) -> Result {
         check_len("the gradient", grads.len(), self.params)?;
-        self.memory.grads[..self.params].copy_from_slice(grads);
+        self.memory.grads.first(self.params).copy_from_slice(grads);
         Ok(())
     }
 

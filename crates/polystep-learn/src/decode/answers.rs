@@ -1,10 +1,13 @@
 //! A model's answers to the steps of a set, as prediction records: what `polystep eval` writes and `polystep-study` reads.
 
-use super::{AnswerCache, BeamResult, Hypothesis, RecursiveProof, Start, Stepper, beam_search, recursive_proofs};
+use super::{
+    AnswerCache, BeamResult, Hypothesis, RecursiveProof, Start, Stepper, assisted_steps, beam_search, recursive_proofs,
+};
 use crate::feed::Questions;
 use polystep_core::Setting;
+use polystep_core::writing::Line;
 use polystep_engine::EngineError;
-use polystep_record::{Beam, Prediction};
+use polystep_record::{AssistedRecord, Beam, Prediction};
 
 fn sources(questions: &Questions) -> Vec<&[u8]> {
     (0..questions.len()).map(|i| questions.examples().src(i)).collect()
@@ -46,6 +49,30 @@ pub fn beam_answers(
         results.iter().enumerate().map(|(i, r)| record(questions, i, pick(r))).collect()
     };
     Ok((records(|r| &r.headline), records(|r| &r.lp1)))
+}
+
+/// Who writes the steps of each proof when model and checker work together.
+pub fn assisted_answers(
+    questions: &Questions,
+    stepper: &mut dyn Stepper,
+    cache: &mut AnswerCache,
+) -> Result<Vec<AssistedRecord>, EngineError> {
+    let examples = questions.examples();
+    let line = |i: usize| {
+        let [input, target] = [examples.src(i), examples.tgt(i)].map(<[u8]>::to_vec);
+        Line { kind: examples.kind(i), input, target, next: None }
+    };
+    let lines: Vec<Line> = (0..questions.len()).map(line).collect();
+    let mut records: Vec<AssistedRecord> = Vec::new();
+    for (i, step) in assisted_steps(stepper, &questions.task().writing, &lines, cache)?.iter().enumerate() {
+        if examples.spans[i].step == 0 {
+            records.push(AssistedRecord { proof: questions.id(i), authors: Vec::new() });
+        }
+        if let Some(record) = records.last_mut() {
+            record.authors.push(step.author);
+        }
+    }
+    Ok(records)
 }
 
 /// The proofs that the model writes alone, beside the right ones. A setting with only one step has none.

@@ -5,33 +5,11 @@
 //! next input is therefore always the expected state. All inputs are known beforehand, so the lines of many proofs can be
 //! asked at once.
 
-use std::fmt;
-
 use super::{AnswerCache, BEAM_WIDTH, Hypothesis, Stepper, beam_search};
 use polystep_core::Writing;
 use polystep_core::writing::Line;
 use polystep_engine::EngineError;
-
-/// Who wrote a line of an assisted proof.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Author {
-    /// The model, greedily.
-    Model,
-    /// The model, as this beam of the search, from 1.
-    Beam(usize),
-    /// The checker: neither the greedy answer nor a beam was the expected step.
-    Exact,
-}
-
-impl fmt::Display for Author {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Author::Model => f.pad("model"),
-            Author::Beam(n) => f.pad(&format!("beam {n}")),
-            Author::Exact => f.pad("exact"),
-        }
-    }
-}
+use polystep_record::Author;
 
 /// One line of an assisted proof.
 #[derive(Clone, Debug, PartialEq)]

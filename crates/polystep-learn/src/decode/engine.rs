@@ -30,8 +30,9 @@ impl<'a> EngineStepper<'a> {
     ) -> Result<Self, EngineError> {
         let positions = config.max_positions;
         let DecodingPrograms { encode, step } = decoding_programs(config, layout, positions, K);
-        // Sources have about 50 tokens. A group of longer sources has fewer of them.
-        let src_tokens = (hypotheses * 96).max(config.max_positions);
+        // Sources have about 50 tokens. A group of longer sources has fewer of them. A CPU, which extends few at a time, need not
+        // hold more; a GPU is faster the more it holds.
+        let src_tokens = (hypotheses * if hypotheses < 1024 { 48 } else { 96 }).max(config.max_positions);
         let limits = Limits { sequences: hypotheses, src_tokens, tgt_tokens: hypotheses };
         let mut executor = make(vec![encode, step], limits)?;
         executor.set_params(params)?;

@@ -12,8 +12,8 @@ mod engine;
 mod greedy;
 mod recursive;
 
-pub use answers::{Recursion, beam_answers, greedy_answers, recursive_answers};
-pub use assisted::{AssistedStep, Author, assisted_steps};
+pub use answers::{Recursion, assisted_answers, beam_answers, greedy_answers, recursive_answers};
+pub use assisted::{AssistedStep, assisted_steps};
 pub use attention::{AttentionMap, CrossAttention};
 pub use beam::{BEAM_WIDTH, BeamResult, beam_search};
 pub use engine::EngineStepper;
@@ -21,6 +21,7 @@ pub use greedy::{AnswerCache, greedy};
 pub use recursive::{RecursiveProof, Start, recursive_proofs};
 
 use polystep_engine::EngineError;
+pub use polystep_record::Author;
 
 /// An open hypothesis: it is extended by one token in each step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

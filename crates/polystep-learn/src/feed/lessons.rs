@@ -13,8 +13,6 @@ use polystep_record::{Scores, TaskLine};
 
 /// Proofs in a block of exam examples. Part of what a seed means: never to be changed.
 const EXAM_PROOFS: u64 = 1024;
-/// Examples of each task in an exam.
-const EXAM: usize = 100;
 
 /// A curriculum and its data.
 #[derive(Clone, Debug)]
@@ -112,9 +110,9 @@ impl Feed for Lessons {
         if self.course.used < self.order.len() {
             return Ok(None);
         }
-        let mut steps = Vec::with_capacity(EXAM * self.exams.len());
+        let mut steps = Vec::with_capacity(TaskLine::EXAM * self.exams.len());
         for (reader, name) in self.exams.iter_mut().zip(self.syllabus.graph().names()) {
-            for _ in 0..EXAM {
+            for _ in 0..TaskLine::EXAM {
                 let kind = name.clone();
                 let Some((src, tgt)) = reader.example(give_up)? else { return Ok(None) };
                 steps.push(EvalStep { proof: steps.len(), kind, src: src.to_vec(), tgt: tgt.to_vec() });
@@ -217,7 +215,7 @@ mod tests {
         }
         for exam in &exams {
             for task in ["add", "mul2", "mul3", "mixed"] {
-                assert_eq!(exam.steps().iter().filter(|s| s.kind == task).count(), EXAM);
+                assert_eq!(exam.steps().iter().filter(|s| s.kind == task).count(), TaskLine::EXAM);
             }
         }
         assert_ne!(exams[0], exams[1], "fresh examples in every exam");

@@ -73,6 +73,8 @@ struct Builder<'a> {
     p: Program,
     sites: u32,
     mode: Mode,
+    /// Whether layers use the slots of the layer before the last again, which is enough where no gradient follows.
+    reuses: bool,
 }
 
 /// The two programs of decoding: `encode` reads the sources and leaves the keys and values of all cross-attentions; `step`
@@ -86,7 +88,7 @@ pub struct DecodingPrograms {
 
 /// Programs for decoding with the `k` best tokens per hypothesis and at most `positions` tokens of output.
 pub fn decoding_programs(config: &ModelConfig, layout: &ParamLayout, positions: usize, k: usize) -> DecodingPrograms {
-    let mut b = Builder::new(config, layout, false);
+    let mut b = Builder { reuses: true, ..Builder::new(config, layout, false) };
     let encoder = b.stack("encoder", Side::Src, &layout.encoder, None);
     let kv = b.cross_kv(&encoder).y.slot;
     let encode = b.p.clone();
@@ -148,15 +150,20 @@ impl<'a> Builder<'a> {
         let p = Program { params: layout.len(), ..Program::default() };
         // An evaluation never drops anything: sites stay unused there.
         let sites = if training && config.dropout as f32 > 0.0 { 1 } else { 0 };
-        Builder { config, layout, p, sites, mode: Mode::Whole }
+        Builder { config, layout, p, sites, mode: Mode::Whole, reuses: false }
     }
 
     fn act(&mut self, name: String, side: Side, cols: usize) -> Slot {
-        self.p.slot(name, Dim::Tokens(side), cols, Dtype::Act)
+        self.slot(name, side, cols, Dtype::Act)
     }
 
     fn f32(&mut self, name: String, side: Side, cols: usize) -> Slot {
-        self.p.slot(name, Dim::Tokens(side), cols, Dtype::F32)
+        self.slot(name, side, cols, Dtype::F32)
+    }
+
+    fn slot(&mut self, name: String, side: Side, cols: usize, dtype: Dtype) -> Slot {
+        let known = self.p.slots.iter().position(|slot| self.reuses && slot.name == name);
+        known.map_or_else(|| self.p.slot(name, Dim::Tokens(side), cols, dtype), |at| Slot(at as u32))
     }
 
     fn dropout(&mut self) -> Option<Dropout> {
@@ -194,7 +201,10 @@ impl<'a> Builder<'a> {
         let post = self.config.norm == NormOrder::Post;
         let stat = self.f32(format!("{name}.embed.stat"), side, 2);
         let dropout = self.dropout();
-        let mut x = self.f32(format!("{name}.embed"), side, d);
+        // Before the first sub-layer the slots of the second are free.
+        let own = |slot: &str, spare: &str| format!("{name}.{}", if self.reuses { spare } else { slot });
+        let (embed, open) = (own("embed", "1.s"), own("open.y", "1.y"));
+        let mut x = self.f32(embed, side, d);
         let out_act = post.then(|| self.act(format!("{name}.embed.y"), side, d));
         let scale = if self.config.scale_embedding { (d as f32).sqrt() } else { 1.0 };
         let (token, position, norm) = (self.layout.token, params.position, params.embedding_norm);
@@ -206,7 +216,7 @@ impl<'a> Builder<'a> {
             None => {
                 let norm = *norms.next().expect("a stack has a norm");
                 let stat = self.f32(format!("{name}.open.stat"), side, 2);
-                let y = self.act(format!("{name}.open.y"), side, d);
+                let y = self.act(open, side, d);
                 let opening = AddNorm { x, f: None, dropout: None, norm, s: x, stat, y, y_stream: None };
                 self.p.push(opening);
                 (Some(opening), y)
@@ -214,7 +224,8 @@ impl<'a> Builder<'a> {
         };
         let mut subs = Vec::new();
         for (i, (&sub, &norm)) in params.subs.iter().zip(norms).enumerate() {
-            let at = format!("{name}.{i}");
+            // A sub-layer reads what the one before it left, and nothing older.
+            let at = format!("{name}.{}", if self.reuses { i % 2 } else { i });
             let (f, sub) = self.sub_layer(&at, side, sub, y, kv);
             let dropout = self.dropout();
             let s = self.f32(format!("{at}.s"), side, d);
@@ -259,7 +270,9 @@ impl<'a> Builder<'a> {
         let attention = Attention { q: own.into(), k, v, queries: side, keys, causal, heads, out, lse };
         match (self.mode, side, cross) {
             (Mode::Step { positions }, Side::Tgt, None) => {
-                let cache = self.p.slot(format!("{at}.cache"), Dim::Cache(positions), 2 * d, Dtype::Act);
+                // Every layer has its own.
+                let name = format!("cache.{}", self.p.slots.len());
+                let cache = self.p.slot(name, Dim::Cache(positions), 2 * d, Dtype::Act);
                 self.p.push(CachedAttention { qkv: own, cache, heads, out });
             }
             (Mode::Step { .. }, _, Some(_)) => self.p.push(SourceAttention { q: own, k, v, heads, out }),

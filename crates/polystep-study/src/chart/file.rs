@@ -11,6 +11,8 @@ const MARGIN: f64 = 14.0;
 const LINE: f64 = 18.0;
 /// The approximate width of a letter in a sentence, where spaces and commas are narrow.
 const SENTENCE_LETTER: f64 = 6.2;
+/// The same in a title, which is larger and bold.
+const TITLE_LETTER: f64 = 8.8;
 
 impl Chart {
     /// An SVG file that needs nothing but itself.
@@ -18,8 +20,11 @@ impl Chart {
         let Drawing { width, height, body, .. } = &self.drawing;
         let room = width - 2.0 * MARGIN;
         let (title, description) = (escape(&self.title), escape(&self.description));
-        let mut y = 26.0;
-        let mut head = format!(r#"<text class="title" x="{MARGIN}" y="{y}">{title}</text>"#);
+        let (mut y, mut head) = (6.0, String::new());
+        for line in wrapped(&self.title, (room / TITLE_LETTER) as usize) {
+            y += 20.0;
+            head += &format!(r#"<text class="title" x="{MARGIN}" y="{y}">{}</text>"#, escape(&line));
+        }
         for line in wrapped(&self.description, (room / SENTENCE_LETTER) as usize) {
             y += LINE;
             head += &format!(r#"<text x="{MARGIN}" y="{y}">{}</text>"#, escape(&line));
@@ -95,7 +100,7 @@ mod tests {
             dark.contains(".s0 { color:#84b3ff; }") && !dark.contains("dasharray:7 4"),
             "only what differs: {dark}"
         );
-        assert!(file.contains(r##"<rect class="page" width="520" height="##), "{file}");
+        assert!(file.contains(r##"<rect class="page" width="420" height="##), "{file}");
         assert!(file.contains(r##"fill="#ffffff"/>"##), "{file}");
         assert_eq!(file.matches("many").count(), 40, "to be read and to be heard");
         assert!(file.contains(">a &amp; b</text>") && file.contains(">c</text>"), "{file}");

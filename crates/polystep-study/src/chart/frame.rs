@@ -21,16 +21,13 @@ pub const UNDER: f64 = 44.0;
 /// Room above, so that half a tick's label is not cut off.
 pub const ABOVE: f64 = 12.0;
 
-/// A chart of which two fit in a row.
-pub const LARGE: Frame = Frame::alone(520.0, 300.0, 506.0);
-/// A chart of which three fit in a row.
-pub const SMALL: Frame = Frame::alone(360.0, 250.0, 352.0);
+/// A chart of which two or three fit in a row of a page, or one on a phone, where its text is still large enough.
+pub const LARGE: Frame =
+    Frame { width: 420.0, height: 270.0, left: 66.0, right: 410.0, top: ABOVE, bottom: 270.0 - UNDER };
+/// The width of a chart of bars.
+pub const SMALL: f64 = 360.0;
 
 impl Frame {
-    const fn alone(width: f64, height: f64, right: f64) -> Frame {
-        Frame { width, height, left: BESIDE, right, top: ABOVE, bottom: height - UNDER }
-    }
-
     pub fn across(self, place: f64) -> f64 {
         self.left + place * (self.right - self.left)
     }
@@ -86,7 +83,7 @@ impl Canvas<'_> {
 
     pub fn labels(&self, drawing: &mut Drawing) {
         drawing.text("axis", (self.frame.right, self.frame.height - 6.0), "end", &self.x.label);
-        let (left, middle, label) = (13.0, self.frame.up(0.5), escape(&self.y.label));
+        let (left, middle, label) = (11.0, self.frame.up(0.5), escape(&self.y.label));
         svg!(
             drawing,
             r#"<text class="axis" x="{left}" y="{middle:.1}" text-anchor="middle" transform="rotate(-90 {left} {middle:.1})">{label}</text>"#

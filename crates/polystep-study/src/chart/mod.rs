@@ -19,7 +19,7 @@ pub use legend::{LegendEntry, Symbol, diamond};
 pub use panels::{Mark, Panel, Panels};
 
 use crate::number::precise;
-use frame::{Canvas, LARGE, SMALL};
+use frame::{Canvas, Frame, LARGE, SMALL, UNDER};
 
 /// The colours of a page, light and dark, as custom properties.
 pub const PALETTE: &str = include_str!("palette.css");
@@ -168,48 +168,52 @@ pub fn plot(title: &str, description: String, (x, y): (Axis, Axis), series: Vec<
 /// A bar with its interval.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Bar {
-    /// The text under the bar.
+    /// The text before the bar.
     pub label: String,
+    /// The text behind the bar: how many it is of.
+    pub count: String,
     /// The text under the mouse.
     pub note: String,
-    /// Its height.
+    /// Its length.
     pub value: f64,
     /// The interval.
     pub interval: (f64, f64),
 }
 
-/// Bars of one measure.
-pub fn bars(title: &str, description: &str, x_label: &str, y: &Axis, bars: &[Bar]) -> Chart {
-    let mut chart = Chart::new(title, description, (SMALL.width, SMALL.height));
+/// The height of a bar with its room.
+const BAR: f64 = 24.0;
+
+/// Bars of one measure, one under the other, so that no label is too long.
+pub fn bars(title: &str, description: &str, what: &str, value: &Axis, bars: &[Bar]) -> Chart {
+    let widest = |text: fn(&Bar) -> &str| bars.iter().map(|b| text(b).chars().count()).max().unwrap_or(0) as f64;
+    let (left, right) = (16.0 + LETTER * widest(|b| &b.label), 16.0 + LETTER * widest(|b| &b.count));
+    let (top, height) = (28.0, BAR * bars.len() as f64);
+    let bottom = top + height;
+    let frame = Frame { width: SMALL, height: bottom + UNDER, left, right: SMALL - right, top, bottom };
+    let mut chart = Chart::new(title, description, (SMALL, frame.height));
     let drawing = &mut chart.drawing;
-    Canvas { frame: SMALL, x: &Axis::without_ticks(x_label), y }.axes(drawing);
-    let slot = 1.0 / bars.len().max(1) as f64;
-    let wide = (SMALL.right - SMALL.left) * slot;
-    let (floor, ceiling) = (SMALL.up(0.0), SMALL.up(1.0));
-    let full = floor - ceiling;
-    // Narrow bars have slanted labels.
-    let (anchor, below) = if wide < 42.0 { ("end", floor + 13.0) } else { ("middle", floor + 17.0) };
+    drawing.text("axis", (4.0, 14.0), "start", what);
+    for (at, text) in &value.ticks {
+        let x = frame.across(value.place(*at));
+        svg!(drawing, r#"<path class="grid" d="M{x:.1} {top:.1}V{bottom:.1}"/>"#);
+        drawing.text("tick", (x, bottom + 17.0), "middle", text);
+    }
+    svg!(drawing, r#"<path class="base" d="M{left:.1} {top:.1}V{bottom:.1}"/>"#);
+    drawing.text("axis", (frame.right, frame.height - 6.0), "end", &value.label);
     for (i, bar) in bars.iter().enumerate() {
-        let (middle, width) = (SMALL.across((i as f64 + 0.5) * slot), (wide * 0.62).min(46.0));
-        let (x, top) = (middle - width / 2.0, SMALL.up(y.place(bar.value)));
+        let y = top + BAR * i as f64 + 4.0;
+        let (middle, high, full) = (y + BAR / 2.0 - 4.0, BAR - 8.0, frame.right - left);
         svg!(drawing, r#"<g><title>{}</title>"#, escape(&bar.note));
-        // An invisible rectangle: the mouse could not find a bar of height 0.
-        svg!(drawing, r#"<rect class="hit" x="{x:.1}" y="{ceiling:.1}" width="{width:.1}" height="{full:.1}"/>"#);
-        let height = floor - top;
-        svg!(drawing, r#"<rect class="bar" x="{x:.1}" y="{top:.1}" width="{width:.1}" height="{height:.1}" rx="2"/>"#);
-        let (lo, hi) = (SMALL.up(y.place(bar.interval.0)), SMALL.up(y.place(bar.interval.1)));
+        // An invisible rectangle: the mouse could not find a bar of length 0.
+        svg!(drawing, r#"<rect class="hit" x="{left:.1}" y="{y:.1}" width="{full:.1}" height="{high}"/>"#);
+        let width = value.place(bar.value) * full;
+        svg!(drawing, r#"<rect class="bar" x="{left:.1}" y="{y:.1}" width="{width:.1}" height="{high}" rx="2"/>"#);
+        let (lo, hi) = (frame.across(value.place(bar.interval.0)), frame.across(value.place(bar.interval.1)));
         // An interval that leaves the chart comes from a handful of examples. It is drawn, but faintly.
-        let open = if bar.interval.1 > y.range.1 { " open" } else { "" };
-        svg!(drawing, r#"<path class="whisker{open}" d="M{middle:.1} {lo:.1}V{hi:.1}"/></g>"#);
-        let slant = match anchor {
-            "end" => format!(r#" transform="rotate(-35 {middle:.1} {below:.1})""#),
-            _ => String::new(),
-        };
-        let label = escape(&bar.label);
-        svg!(
-            drawing,
-            r#"<text class="tick" x="{middle:.1}" y="{below:.1}" text-anchor="{anchor}"{slant}>{label}</text>"#
-        );
+        let open = if bar.interval.1 > value.range.1 { " open" } else { "" };
+        svg!(drawing, r#"<path class="whisker{open}" d="M{lo:.1} {middle:.1}H{hi:.1}"/></g>"#);
+        drawing.text("tick", (left - 6.0, middle + 4.5), "end", &bar.label);
+        drawing.text("tick", (SMALL - 4.0, middle + 4.5), "end", &bar.count);
     }
     chart
 }
@@ -249,7 +253,7 @@ mod tests {
         let series = Series { name: "a<b".into(), points: vec![(0.0, 0.0), (10.0, 100.0)], dots: true, steps: false };
         let axes = (Axis::linear("x", (0.0, 10.0)), Axis::linear("y", (0.0, 100.0)));
         let svg = plot("T", "\"D\"".into(), axes, vec![series], false).drawing.svg();
-        assert!(svg.contains(r#"d="M54.0 256.0L506.0 12.0""#), "{svg}");
+        assert!(svg.contains(r#"d="M66.0 226.0L410.0 12.0""#), "{svg}");
         assert!(svg.contains("a&lt;b: 100 at 10") && svg.contains("&quot;D&quot;"));
         assert_eq!(svg.matches("<svg").count(), svg.matches("</svg>").count());
     }

@@ -19,9 +19,11 @@ pub struct Curriculum {
     pub charts: [Chart; 3],
     /// A row per task, under [`HEADER`].
     pub tasks: Vec<[String; 6]>,
+    /// How many examples an exam has.
+    pub exam: usize,
 }
 
-const HEADER: [&str; 6] = ["task", "after", "exam", "mastering", "examples", "of all"];
+const HEADER: [&str; 6] = ["task", "after", "exam of 100", "mastering", "examples", "of all"];
 
 impl Curriculum {
     /// From a log; `None` if the run had no curriculum, or stopped before its first exam.
@@ -39,6 +41,7 @@ impl Curriculum {
             words: words(last),
             charts: [exams(&looks, last, x()), shares(&looks, last, x()), graph(last)],
             tasks: last.iter().map(|task| row(task, last)).collect(),
+            exam: TaskLine::EXAM,
         })
     }
 
@@ -87,8 +90,9 @@ fn exams(looks: &[(f64, &[TaskLine])], tasks: &[TaskLine], x: Axis) -> Chart {
     };
     let series = tasks.iter().enumerate().filter_map(curve).collect();
     let ends = percents(tasks, 0, |t| t.accuracy);
-    let words = format!("Single steps of fresh examples, teacher-forced; at the end {ends}");
-    plot("Exams", words, (x, Axis::percent("right, %")), series, false)
+    let words =
+        format!("Of {} fresh single steps of each task, teacher-forced, at the end {ends} are right", TaskLine::EXAM);
+    plot("Exams of a curriculum", words, (x, Axis::percent("right, %")), series, false)
 }
 
 /// What the examples between two lines of the log were.
@@ -108,37 +112,43 @@ fn shares(looks: &[(f64, &[TaskLine])], tasks: &[TaskLine], x: Axis) -> Chart {
     };
     let series = tasks.iter().enumerate().map(part).collect();
     let ends = percents(tasks, 1, |t| t.examples as f64 / trained_on(tasks));
-    let words = format!("Shares of the training examples; over the whole run {ends}");
-    stack("What was trained on", words, (x, Axis::percent("share, %")), series)
+    let words = format!("Shares of the {} training examples; over the whole run {ends}", short(trained_on(tasks)));
+    stack("What a curriculum trains on", words, (x, Axis::percent("share, %")), series)
 }
 
-const BOX: (f64, f64) = (92.0, 44.0);
-const GAP: (f64, f64) = (40.0, 30.0);
+const BOX: (f64, f64) = (104.0, 44.0);
+const GAP: (f64, f64) = (28.0, 34.0);
+/// The least width: that of the other charts.
+const WIDE: f64 = 420.0;
 
-/// The graph from left to right: a task is to the right of all tasks that come before it. A box is filled as far as its task is
-/// mastered.
+/// The graph from top to bottom: a task is below all tasks that come before it. A box is filled as far as its task is mastered.
 fn graph(tasks: &[TaskLine]) -> Chart {
     let place = |name: &String| tasks.iter().position(|t| t.task == *name);
-    let mut columns = vec![0usize; tasks.len()];
+    let mut levels = vec![0usize; tasks.len()];
     // A path has fewer edges than there are tasks, so this many rounds reach its end.
     for _ in 0..tasks.len() {
         for (i, task) in tasks.iter().enumerate() {
-            let behind = task.after.iter().filter_map(place).map(|p| columns[p] + 1).max().unwrap_or(0);
-            columns[i] = behind.min(tasks.len());
+            let behind = task.after.iter().filter_map(place).map(|p| levels[p] + 1).max().unwrap_or(0);
+            levels[i] = behind.min(tasks.len());
         }
     }
-    let rows: Vec<usize> = (0..tasks.len()).map(|i| (0..i).filter(|&j| columns[j] == columns[i]).count()).collect();
-    let corner = |i: usize| (8.0 + columns[i] as f64 * (BOX.0 + GAP.0), 10.0 + rows[i] as f64 * (BOX.1 + GAP.1));
-    let far = (0..tasks.len()).map(corner).fold((0.0, 0.0), |m: (f64, f64), c| (m.0.max(c.0), m.1.max(c.1)));
-    // Room below for the edges that pass under a box.
-    let size = (far.0 + BOX.0 + 8.0, far.1 + BOX.1 + 60.0);
+    let (step, count) = ((BOX.0 + GAP.0, BOX.1 + GAP.1), |level| levels.iter().filter(|l| **l == level).count());
+    let most = levels.iter().map(|level| count(*level)).max().unwrap_or(0);
+    // Room at the side for the edges that pass a box.
+    let wide = (step.0 * most as f64 + 160.0).max(WIDE);
+    let corner = |i: usize| {
+        let before = (0..i).filter(|&j| levels[j] == levels[i]).count();
+        let row = step.0 * count(levels[i]) as f64 - GAP.0;
+        ((wide - row) / 2.0 + step.0 * before as f64, 10.0 + step.1 * levels[i] as f64)
+    };
+    let deepest = levels.iter().copied().max().unwrap_or(0);
     let words = format!("What is learned before what; mastered {}", percents(tasks, 0, |t| t.mastering));
-    let mut chart = Chart::new("Tasks", words, size);
+    let mut chart = Chart::new("Tasks", words, (wide, 20.0 + step.1 * deepest as f64 + BOX.1));
     let edges =
         tasks.iter().enumerate().flat_map(|(to, t)| t.after.iter().filter_map(place).map(move |from| (from, to)));
     for (from, to) in edges {
-        let steps = columns[to].saturating_sub(columns[from]);
-        edge(&mut chart.drawing, corner(from), corner(to), steps);
+        let skipped = levels[to].saturating_sub(levels[from]).saturating_sub(1);
+        edge(&mut chart.drawing, corner(from), corner(to), skipped);
     }
     for (i, task) in tasks.iter().enumerate() {
         let ((x, y), (w, h)) = (corner(i), BOX);
@@ -155,20 +165,18 @@ fn graph(tasks: &[TaskLine]) -> Chart {
     chart
 }
 
-/// An arrow between two boxes, given by their corners. One that skips columns passes under the boxes between them.
-fn edge(drawing: &mut Drawing, start: (f64, f64), end: (f64, f64), steps: usize) {
-    let (x0, y0, x1, y1, bend, tip) = if steps > 1 {
-        let (x1, y1) = (end.0 + BOX.0 * 0.3, end.1 + BOX.1 + 5.0);
-        let tip = format!("M{x1:.1} {:.1}l-4.5 8h9Z", y1 - 4.0);
-        (start.0 + BOX.0 * 0.7, start.1 + BOX.1, x1, y1, 22.0 + 14.0 * steps as f64, tip)
+/// An arrow between two boxes, given by their corners. One that skips levels passes beside the boxes between them.
+fn edge(drawing: &mut Drawing, start: (f64, f64), end: (f64, f64), skipped: usize) {
+    let (path, tip) = if skipped > 0 {
+        let (x0, y0, x1, y1) = (start.0 + BOX.0, start.1 + BOX.1 * 0.7, end.0 + BOX.0 + 5.0, end.1 + BOX.1 * 0.3);
+        let far = x0.max(x1) + 24.0 + 18.0 * skipped as f64;
+        (
+            format!("M{x0:.1} {y0:.1}C{far:.1} {y0:.1} {far:.1} {y1:.1} {x1:.1} {y1:.1}"),
+            format!("M{:.1} {y1:.1}l8 -4.5v9Z", x1 - 4.0),
+        )
     } else {
-        let (x1, y1) = (end.0 - 5.0, end.1 + BOX.1 / 2.0);
-        let tip = format!("M{:.1} {y1:.1}l-8 -4.5v9Z", x1 + 4.0);
-        (start.0 + BOX.0, start.1 + BOX.1 / 2.0, x1, y1, 0.0, tip)
+        let (x0, y0, x1, y1) = (start.0 + BOX.0 / 2.0, start.1 + BOX.1, end.0 + BOX.0 / 2.0, end.1 - 5.0);
+        (format!("M{x0:.1} {y0:.1}L{x1:.1} {y1:.1}"), format!("M{x1:.1} {:.1}l-4.5 -8h9Z", y1 + 4.0))
     };
-    let (below0, below1) = (y0 + bend, y1 + bend);
-    svg!(
-        drawing,
-        r#"<path class="edge" d="M{x0:.1} {y0:.1}C{x0:.1} {below0:.1} {x1:.1} {below1:.1} {x1:.1} {y1:.1}"/><path class="arrow" d="{tip}"/>"#
-    );
+    svg!(drawing, r#"<path class="edge" d="{path}"/><path class="arrow" d="{tip}"/>"#);
 }

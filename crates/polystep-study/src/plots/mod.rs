@@ -58,7 +58,8 @@ fn of_table(
                     continue;
                 }
                 let what = if endpoint { "one-shot models" } else { "step-wise models" };
-                let chart = curves::chart(format!("{}: {what}", table.name), &common(view, endpoint), &runs);
+                let title = format!("How {what} learn");
+                let chart = curves::chart(title, &in_table(view, common(view, endpoint)), &runs);
                 figures.extend(chart.map(|chart| (format!("{}-{name}", table.name), chart)));
                 figures.extend(runs.iter().flat_map(curricula));
                 drawn.extend(runs.into_iter().map(|run| run.name));
@@ -82,7 +83,8 @@ pub fn arithmetic(records: &RunRecords) -> Option<Figure> {
         Some(CurveOfRun { name, seed: 1, words: vec![("kind", column.heading.to_owned())], record, paper })
     };
     let runs: Vec<CurveOfRun> = Drill::ALL.into_iter().filter_map(run).collect();
-    Some(("arithmetic".to_owned(), curves::chart("arithmetic".to_owned(), "A model for each kind of exercise", &runs)?))
+    let title = "How sums and products are learned".to_owned();
+    Some(("arithmetic".to_owned(), curves::chart(title, "A model for each kind of exercise", &runs)?))
 }
 
 /// What the models of all rows, step-wise or one-shot, have in common, and the recipe.
@@ -91,6 +93,11 @@ fn common(view: &TableView, endpoint: bool) -> String {
     let (words, _) = view.common_keys();
     let words = words.into_iter().filter(|(key, _)| curves::belongs(key, endpoint)).map(|(_, word)| word);
     words.chain([recipe.as_str()]).collect::<Vec<_>>().join(" · ")
+}
+
+/// What the models have in common, and the table of the paper that they are of.
+fn in_table(view: &TableView, common: String) -> String {
+    format!("Table {}, {common}", view.table)
 }
 
 fn full_proof(row: &ViewRow) -> Option<(&Cell, f64)> {
@@ -116,8 +123,9 @@ fn numbers(view: &TableView) -> Option<Chart> {
     };
     let what = "full proofs that are right, in percent, ours / the paper's";
     let raw = if view.notes.iter().any(|note| note == RAW) { format!(" {RAW}") } else { String::new() };
-    let words = format!("{}: {what}; ours with {interval}. {measured}.{raw}", common(view, false));
-    (!rows.is_empty()).then(|| dots::chart(view.table, words, "full proofs, %", &rows))
+    let place = in_table(view, common(view, false));
+    let words = format!("{place}: {what}; ours with {interval}. {measured}.{raw}");
+    (!rows.is_empty()).then(|| dots::chart("Full proofs, ours and the paper's", words, "full proofs, %", &rows))
 }
 
 /// Full proofs by where a model was trained and where it was tested.
@@ -143,9 +151,10 @@ fn matrix(view: &TableView) -> Option<Chart> {
     let paper = grid(&|row| Some(full_proof(row)?.1));
     let across = if elsewhere { "columns: tested" } else { "columns: variables in training → in the test" };
     let what = format!("full proofs that are right, in percent. Rows: trained; {across}.");
-    let words = format!("{}: {what}", common(view, false));
+    let words = format!("{}: {what}", in_table(view, common(view, false)));
     let measured = ours.iter().flatten().any(Option::is_some);
-    measured.then(|| heat::chart(view.table, words, &HeatMap { rows, columns, paper, ours }))
+    let title = if elsewhere { "Tested on other spaces" } else { "Tested with another number of variables" };
+    measured.then(|| heat::chart(title, words, &HeatMap { rows, columns, paper, ours }))
 }
 
 /// How the tasks of a run's curriculum were learned, and what it was trained on.
@@ -154,7 +163,8 @@ fn curricula(run: &CurveOfRun) -> Vec<Figure> {
         return Vec::new();
     };
     let named = |chart: Chart, name: &str| {
-        (format!("{}-{name}", run.name), Chart { title: format!("{}: {}", run.name, chart.title), ..chart })
+        let description = format!("Run {}. {}", run.name, chart.description);
+        (format!("{}-{name}", run.name), Chart { description, ..chart })
     };
     vec![named(exams, "exams"), named(shares, "shares")]
 }

@@ -11,8 +11,8 @@ use polystep_record::metrics::Slice;
 /// The points of a curve, from left to right.
 type Points = Vec<(f64, f64)>;
 
-/// Accuracy and loss over the examples seen.
-pub fn learning(log: &[LogLine]) -> Vec<Chart> {
+/// Accuracy and loss over the examples seen. The log does not say how many proofs are validated; the run's configuration does.
+pub fn learning(log: &[LogLine], valid_proofs: Option<u64>) -> Vec<Chart> {
     let points = |get: fn(&LogLine) -> Option<(u64, f64)>| -> Points {
         log.iter().filter_map(get).map(|(examples, value)| (examples as f64, value)).collect()
     };
@@ -23,15 +23,16 @@ pub fn learning(log: &[LogLine]) -> Vec<Chart> {
     let train_loss = points(|line| line.train().map(|l| (l.examples, l.loss)));
     let last = |points: &Points| points.last().map_or("unknown".to_owned(), |p| format!("{:.1} %", p.1));
     let raw = log.iter().filter_map(LogLine::valid).any(|l| l.raw);
+    let proofs = valid_proofs.map_or("the validation proofs".to_owned(), |n| format!("{n} validation proofs"));
     let words = format!(
-        "At the end {} of the validation proofs and {} of their steps are right{}",
+        "At the end {} of {proofs} and {} of their steps are right{}",
         last(&full),
         last(&stepwise),
         if raw { "; raw: brackets as they stand, before evaluation" } else { "" }
     );
     let lines = [("full proofs, validation", full), ("steps, validation", stepwise), ("steps, training", exact)];
     let mut charts: Vec<Chart> = accuracy("Accuracy", words, furthest(log), lines).into_iter().collect();
-    charts.extend(by_kind(log));
+    charts.extend(by_kind(log, &proofs));
     let losses = series([("training", train_loss), ("validation", valid_loss)]);
     let positive = losses.iter().flat_map(|s| &s.points).map(|p| p.1).filter(|y| *y > 0.0 && y.is_finite());
     let low = positive.clone().fold(f64::INFINITY, f64::min);
@@ -61,7 +62,7 @@ fn accuracy<'a>(
 }
 
 /// One validation curve per kind of step; `None` for fewer than two kinds.
-fn by_kind(log: &[LogLine]) -> Option<Chart> {
+fn by_kind(log: &[LogLine], proofs: &str) -> Option<Chart> {
     let mut kinds: BTreeMap<&str, Points> = BTreeMap::new();
     for line in log.iter().filter_map(LogLine::valid) {
         for (kind, share) in &line.by_kind {
@@ -69,7 +70,8 @@ fn by_kind(log: &[LogLine]) -> Option<Chart> {
         }
     }
     let end = |(kind, points): (&&str, &Points)| Some(format!("{kind} {:.1} %", points.last()?.1));
-    let words = format!("At the end: {}", kinds.iter().filter_map(end).collect::<Vec<_>>().join(", "));
+    let words =
+        format!("Of the steps of {proofs} at the end: {}", kinds.iter().filter_map(end).collect::<Vec<_>>().join(", "));
     if kinds.len() > 1 { accuracy("Accuracy by kind, validation", words, furthest(log), kinds) } else { None }
 }
 
@@ -94,6 +96,7 @@ pub fn furthest(log: &[LogLine]) -> f64 {
 /// Precision against recall, and confidence against truth.
 pub fn calibration(calibration: &Calibration) -> Vec<Chart> {
     let mut charts = Vec::new();
+    let answers = calibration.sure.sure_rate.map_or(String::new(), |share| format!(", {} answers", share.of));
     let points: Points = calibration.curve.iter().map(|p| (p.recall, p.precision)).collect();
     if points.len() > 1 {
         // The first few answers of a curve jump about.
@@ -107,7 +110,7 @@ pub fn calibration(calibration: &Calibration) -> Vec<Chart> {
         let sure = dot(format!("threshold {}", calibration.sure.threshold), calibration.sure);
         let best = calibration.best.map(|best| best.test);
         let best = best.and_then(|sure| dot(format!("best on validation, {:.2}", sure.threshold), sure));
-        let words = calibration.auprc.map_or(String::new(), |area| format!("Average precision {area:.4}"));
+        let words = calibration.auprc.map_or(String::new(), |area| format!("Average precision {area:.4}{answers}"));
         let axes = (Axis::percent("recall, %"), Axis::linear("precision, %", (from, 100.0)));
         let series = [Some(curve), sure, best].into_iter().flatten().collect();
         charts.push(plot("Precision and recall", words, axes, series, false));
@@ -116,7 +119,7 @@ pub fn calibration(calibration: &Calibration) -> Vec<Chart> {
     if !points.is_empty() {
         let words = calibration.expected_error.map_or(String::new(), |gap| {
             format!(
-                "On average, confidence and truth are {gap:.1} points apart; the dashed line is perfect calibration"
+                "On average, confidence and truth are {gap:.1} points apart{answers}; the dashed line is perfect calibration"
             )
         });
         let curve = Series { name: "answers by tenths of confidence".into(), points, dots: true, steps: false };
@@ -135,6 +138,7 @@ pub fn slices(title: &str, x: &str, slices: &[Slice]) -> Option<Chart> {
     };
     let bar = |s: &Slice| Bar {
         label: range(s),
+        count: format!("{} of {}", s.wrong.count, s.wrong.of),
         note: format!("{}: {} of {} wrong, {:.2} %", range(s), s.wrong.count, s.wrong.of, s.wrong.percent),
         value: s.wrong.percent,
         interval: (s.wrong.lo, s.wrong.hi),
@@ -145,7 +149,7 @@ pub fn slices(title: &str, x: &str, slices: &[Slice]) -> Option<Chart> {
     let top = firm.chain(slices.iter().map(|s| s.wrong.percent)).fold(1.0, f64::max).min(100.0);
     let notes = drawn.iter().map(|b| b.note.as_str()).collect::<Vec<_>>().join("; ");
     let chart = bars(title, &notes, x, &Axis::linear("wrong, %", (0.0, top * 1.05)), &drawn);
-    let description = "Bars are error rates, whiskers 95 % intervals".to_owned();
+    let description = format!("Wrong steps by the {x}: bars are error rates, whiskers 95 % intervals");
     (!slices.is_empty()).then_some(Chart { description, ..chart })
 }
 
@@ -156,9 +160,9 @@ mod tests {
 
     #[test]
     fn what_was_not_logged_is_not_drawn() {
-        assert!(learning(&[]).is_empty());
+        assert!(learning(&[], None).is_empty());
         let train_only = [LogLine::Train(TrainLine { examples: 100, loss: 2.0, ..TrainLine::default() })];
-        let charts = learning(&train_only);
+        let charts = learning(&train_only, None);
         assert_eq!(charts.iter().map(|c| c.title.as_str()).collect::<Vec<_>>(), ["Loss"]);
         assert!(slices("Terms", "terms", &[]).is_none());
     }
@@ -169,19 +173,19 @@ mod tests {
             let by_kind = kinds.iter().map(|(kind, share)| ((*kind).to_owned(), *share)).collect();
             LogLine::Valid(ValidLine { examples, by_kind, ..ValidLine::default() })
         };
-        let titles = |log: &[LogLine]| learning(log).into_iter().map(|c| c.title).collect::<Vec<_>>();
+        let titles = |log: &[LogLine]| learning(log, None).into_iter().map(|c| c.title).collect::<Vec<_>>();
         assert_eq!(titles(&[valid(100_000, &[("endpoint", 0.5)]), valid(200_000, &[("endpoint", 0.6)])]), ["Accuracy"]);
         let log = [valid(100_000, &[("add4", 0.5), ("mul4", 0.0)]), valid(200_000, &[("add4", 0.99), ("mul4", 0.004)])];
         assert_eq!(titles(&log), ["Accuracy", "Accuracy by kind, validation"]);
-        let chart = &learning(&log)[1];
-        assert_eq!(chart.description, "At the end: add4 99.0 %, mul4 0.4 %");
+        let chart = &learning(&log, Some(50))[1];
+        assert_eq!(chart.description, "Of the steps of 50 validation proofs at the end: add4 99.0 %, mul4 0.4 %");
         assert_eq!(chart.legend.iter().map(|key| key.name.as_str()).collect::<Vec<_>>(), ["add4", "mul4"]);
     }
 
     #[test]
     fn raw_brackets_are_named() {
         let line = |raw| LogLine::Valid(ValidLine { examples: 100, raw, ..ValidLine::default() });
-        let words = |raw| learning(&[line(raw)]).remove(0).description;
+        let words = |raw| learning(&[line(raw)], None).remove(0).description;
         assert_eq!(words(true), words(false) + "; raw: brackets as they stand, before evaluation");
     }
 
@@ -189,7 +193,7 @@ mod tests {
     fn slices_say_their_ranges() {
         let slice = |from, to, wrong| Slice { from, to, wrong: Proportion::new(wrong, 50).unwrap() };
         let chart = slices("Terms", "terms", &[slice(1, Some(1), 0), slice(2, Some(4), 5), slice(5, None, 9)]).unwrap();
-        for text in ["1: 0 of 50 wrong", "2–4: 5 of 50 wrong", "≥ 5: 9 of 50 wrong"] {
+        for text in ["1: 0 of 50 wrong", "2–4: 5 of 50 wrong", "≥ 5: 9 of 50 wrong", ">9 of 50<"] {
             assert!(chart.drawing.body.contains(text), "{text}");
         }
     }

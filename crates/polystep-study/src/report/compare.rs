@@ -91,7 +91,7 @@ fn table(runs: &[StoredRun]) -> Option<LayeredTable> {
     if table.rows.is_empty() {
         return None;
     }
-    let mut layered = table.layered(&[Layer::Ours, Layer::Paper], "–");
+    let mut layered = table.layered(&[Layer::Ours, Layer::Of, Layer::Paper], "–");
     let rows = layered.rows.clone();
     let repeated = |i: usize| rows[i].class == "paper" && rows.get(i + 2) == Some(&rows[i]);
     layered.rows = (0..rows.len()).filter(|i| !repeated(*i)).map(|i| rows[i].clone()).collect();

@@ -57,7 +57,8 @@ pub fn html(runs: &[StoredRun]) -> Result<String, StudyError> {
         [run] => run.name.clone(),
         runs => format!("{} runs", runs.len()),
     };
-    let matrix = matrix(runs).map(|m| m.table(&m.measures()).layered(&[Layer::OursMarked, Layer::Paper], ""));
+    let matrix =
+        matrix(runs).map(|m| m.table(&m.measures()).layered(&[Layer::OursMarked, Layer::Of, Layer::Paper], ""));
     let comparison = (runs.len() > 1).then(|| compare::section(runs, &graded));
     let sections = runs.iter().zip(&graded).enumerate().map(|(i, (run, graded))| run::section(i, run, graded));
     let mut environment = Environment::new();

@@ -45,8 +45,8 @@ impl<'a> Measured<'a> {
             value => {
                 let share = Proportion::deserialize(value).ok()?;
                 let text = number(share.percent, Unit::Percent, CountFormat::Short);
-                let small = Some(interval((share.lo, share.hi)));
-                Some(Number { metric: Some(place + "/percent"), small, ..Number::text(text) })
+                let (small, of) = (Some(interval((share.lo, share.hi))), Some(share.of));
+                Some(Number { metric: Some(place + "/percent"), small, of, ..Number::text(text) })
             }
         }
     }
@@ -97,7 +97,7 @@ pub fn table(run: usize, metrics: &Metrics) -> LayeredTable {
     };
     let sets = metrics.evaluations.iter().enumerate();
     let rows = sets.map(|(at, evaluation)| (label(evaluation), cells_of_run(run, metrics, at))).collect();
-    let layers = [Layer::Ours, Layer::Symbolic, Layer::Paper, Layer::Difference];
+    let layers = [Layer::Ours, Layer::Of, Layer::Symbolic, Layer::Paper, Layer::Difference];
     SideBySide::of_runs(rows, |cell| !cell.column.is_error()).layered(&layers, "")
 }
 
@@ -168,6 +168,13 @@ pub fn errors(measured: &Measured<'_>) -> Vec<Context> {
     };
     let greedy = measured.evaluation().greedy.as_ref();
     greedy.map_or_else(Vec::new, |greedy| greedy.errors.kinds.iter().enumerate().map(row).collect())
+}
+
+/// Proofs that model and checker complete without an exact step, by the beams that the checker looks at.
+pub fn assisted(measured: &Measured<'_>) -> Vec<(u64, Number)> {
+    let completed = measured.evaluation().assisted.iter().flat_map(|assisted| &assisted.completed).enumerate();
+    let share = |i: usize| measured.share(&format!("/assisted/completed/{i}/proofs"));
+    completed.filter_map(|(i, completed)| Some((completed.beams, share(i)?))).collect()
 }
 
 /// How recursive proofs stopped.

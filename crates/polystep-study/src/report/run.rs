@@ -84,16 +84,18 @@ pub fn section(index: usize, run: &StoredRun, graded: &GradedRun) -> Value {
         one_shot => matches!(run.writing.setting, Setting::Endpoint | Setting::Arithmetic),
         tested => metrics.and_then(tested),
         sets => metrics.map_or_else(Vec::new, |m| m.evaluations.iter().map(set_name).collect()),
+        home => home.map(|m| set_name(m.evaluation())),
         figures => home.map(numbers::figures),
         table => Serde(metrics.filter(|m| !m.evaluations.is_empty()).map(|m| numbers::table(index, m))),
         facts => home.map(numbers::facts),
-        learning => Serde(charts::learning(&run.log)),
+        learning => Serde(charts::learning(&run.log, run.valid_proofs())),
         curriculum => Serde(Curriculum::of(&run.log)),
         errors => home.map(numbers::errors),
         wrong => Serde(greedy.map(|g| (g.errors.wrong_proofs, g.errors.wrong_steps))),
         calibration => Serde(calibration.map(charts::calibration)),
         slices => Serde(slices.collect::<Vec<_>>()),
         stops => Serde(home.map(numbers::stops)),
+        assisted => Serde(home.map(numbers::assisted)),
         failure_kinds => Serde(counted(list.iter().map(|f| f.kind))),
         failure_classes => Serde(classes.collect::<Vec<_>>()),
         failures => Serde(&list),
@@ -135,10 +137,10 @@ fn provenance(metrics: &Metrics) -> Vec<(&'static str, String)> {
 /// What training measured at its end. It is shown where nothing else was measured.
 fn tested(metrics: &Metrics) -> Option<String> {
     let test = metrics.test()?;
-    let (full, steps) = (test.full_proof.percent, test.stepwise.percent);
+    let [full, steps] = [test.full_proof, test.stepwise].map(|p| format!("{:.2} % of {}", p.percent, p.of));
     let exact = if test.raw { "exact in their raw brackets" } else { "exact" };
     Some(format!(
-        "When its training ended, the model was tested once, teacher-forced: {full:.2} % of proofs and {steps:.2} % of steps are {exact}."
+        "When its training ended, the model was tested once, teacher-forced: {full} proofs and {steps} steps are {exact}."
     ))
 }
 

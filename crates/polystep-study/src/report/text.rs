@@ -15,7 +15,7 @@ fn results(runs: &[StoredRun]) -> Option<LayeredTable> {
         .flat_map(|(run, metrics)| metrics.evaluations.iter().map(move |e| (row_name(run, e), cells(metrics, e))))
         .collect();
     let table = SideBySide::of_runs(rows, |_| true);
-    (!table.rows.is_empty()).then(|| table.layered(&[Layer::Ours, Layer::Paper], ""))
+    (!table.rows.is_empty()).then(|| table.layered(&[Layer::Ours, Layer::Of, Layer::Paper], ""))
 }
 
 /// The run, and the test set unless it is the run's own space.
@@ -43,7 +43,8 @@ pub fn markdown(runs: &[StoredRun]) -> String {
             for (heading, group) in grid.header[1..].iter_mut().zip(groups) {
                 *heading = format!("{group} {heading}");
             }
-            let note = "Exact match in percent (F1 as a fraction). The rows \"paper\" are as the paper prints them.";
+            let note = "Exact match in percent (F1 as a fraction). The rows \"n\" say how many each percentage is of. The rows \
+                        \"paper\" are as the paper prints them.";
             format!("{}\n{note}\n", grid.markdown())
         }
     };
@@ -54,7 +55,7 @@ pub fn markdown(runs: &[StoredRun]) -> String {
         }
     }
     for (heading, grid) in matrices(runs) {
-        let caption = format!("Trained × tested, {heading}, in percent (the paper's); ↓ where ours is lower:");
+        let caption = format!("Trained × tested, {heading}, in percent (the paper's), of n; ↓ where ours is lower:");
         out += &format!("\n{caption}\n\n{}", grid.markdown());
     }
     out

@@ -95,7 +95,8 @@ impl TableView {
             ),
             (milestones().any(|m| m.raw), RAW),
         ];
-        let notes = notes.into_iter().filter(|(holds, _)| *holds).map(|(_, note)| note.to_owned()).collect();
+        let notes = notes.into_iter().filter(|(holds, _)| *holds).map(|(_, note)| note.to_owned());
+        let notes = counts(&rows).into_iter().chain(notes).collect();
         TableView { table: table.name, recipe, columns: table.columns().collect(), rows, notes }
     }
 
@@ -176,6 +177,23 @@ impl ViewRow {
     }
 }
 
+/// How many the percentages of each column are of, as a sentence; none if nothing was measured.
+fn counts(rows: &[ViewRow]) -> Option<String> {
+    let mut columns: Vec<(Column, u64, u64)> = Vec::new();
+    for (column, n) in rows.iter().flat_map(|row| &row.cells).filter_map(|cell| Some((cell.column, cell.of?))) {
+        match columns.iter_mut().find(|(known, ..)| *known == column) {
+            Some((_, least, most)) => (*least, *most) = (n.min(*least), n.max(*most)),
+            None => columns.push((column, n, n)),
+        }
+    }
+    let part = |(column, least, most): &(Column, u64, u64)| match least == most {
+        true => format!("{} {least}", words(*column)),
+        false => format!("{} {least} to {most}", words(*column)),
+    };
+    let parts: Vec<String> = columns.iter().map(part).collect();
+    (!parts.is_empty()).then(|| format!("How many each of our percentages is of: {}.", parts.join(", ")))
+}
+
 /// The mean of our numbers over seeds, beside the paper's number.
 fn mean(printed: Cell, seeds: Vec<&Cell>) -> Cell {
     let average = |values: &[f64]| (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64);
@@ -185,6 +203,7 @@ fn mean(printed: Cell, seeds: Vec<&Cell>) -> Cell {
     let valid = average(&passed.iter().map(|milestone| milestone.full_proof).collect::<Vec<_>>());
     Cell {
         ours: average(&ours),
+        of: seeds.iter().find_map(|c| c.of),
         interval: if let [one] = seeds[..] { one.interval } else { range },
         at_paper_examples: valid.map(|full_proof| Milestone {
             full_proof,
@@ -215,6 +234,8 @@ fn as_documented<S: Serializer>(cells: &[Cell], s: S) -> Result<S::Ok, S::Error>
         column: &'static str,
         ours: Option<f64>,
         interval: Option<(f64, f64)>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        of: Option<u64>,
         paper: Option<&'static str>,
         lower: bool,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -226,6 +247,7 @@ fn as_documented<S: Serializer>(cells: &[Cell], s: S) -> Result<S::Ok, S::Error>
         column: cell.column.name,
         ours: cell.ours,
         interval: cell.interval,
+        of: cell.of,
         paper: cell.paper.as_ref().map(|paper| paper.text),
         lower: cell.is_lower(),
         paper_examples: cell.at_paper_examples.map(|milestone| milestone.examples),

@@ -6,6 +6,7 @@ use polystep_record::audit::{AuditError, audit_proof, audit_step, check_lengths}
 use polystep_record::{Prediction, ProofRecord, StepRecord};
 
 use crate::generate::StepExample;
+use serde::Deserialize;
 
 /// What was found out about one step.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +34,18 @@ pub struct Findings {
     pub steps: Vec<Finding>,
     /// What is wrong with a proof beside its steps.
     pub broken: Option<String>,
+}
+
+impl Findings {
+    /// Whether every step is exact and nothing else is wrong.
+    pub fn right(&self) -> bool {
+        self.broken.is_none() && self.steps.iter().all(|f| f.verdict == Verdict::Exact)
+    }
+
+    /// The first step that is not exact, else the last one: what the verdict on the record rests on.
+    pub fn decisive(&self) -> Option<&Finding> {
+        self.steps.iter().find(|f| f.verdict != Verdict::Exact).or(self.steps.last())
+    }
 }
 
 /// Judges every step of a proof, and whether they lead from its start to its end.
@@ -84,26 +97,85 @@ pub fn step(example: &StepExample, granularity: Option<Granularity>, setting: Op
     }
 }
 
-/// Judges the best answer of a prediction against its target, and whether any beam holds it.
+/// An input and what was written for it, with what else is known.
+#[derive(Deserialize, Debug, Default)]
+pub struct Answer {
+    /// Who it belongs to.
+    #[serde(default, alias = "id")]
+    pub proof: String,
+    /// Which step of a proof.
+    #[serde(default)]
+    pub step: usize,
+    /// What was asked for, where that is known.
+    pub kind: Option<StepKind>,
+    /// What was read.
+    pub input: String,
+    /// What was to be written, where that is known.
+    pub target: Option<String>,
+    /// What was written.
+    pub output: String,
+}
+
+/// Judges the best answer of a prediction, and whether any beam is exact.
 pub fn prediction(record: &Prediction, granularity: Option<Granularity>, setting: Option<Setting>) -> (Findings, bool) {
     let Prediction { proof, step, kind, input, target, beams } = record;
-    let outputs = beams.iter().map(|beam| &beam.output);
-    if let Err(error) = check_lengths([input, target].into_iter().chain(outputs).map(String::as_str)) {
-        return (unchecked(proof.clone(), &error), false);
+    let outputs: Vec<&str> = beams.iter().map(|beam| beam.output.as_str()).collect();
+    answers((proof, *step), (Some(*kind), input, Some(target)), &outputs, granularity, setting)
+}
+
+/// Judges an answer that may say no more than its input and output.
+pub fn answer(record: &Answer, granularity: Option<Granularity>, setting: Option<Setting>) -> (Findings, bool) {
+    let Answer { proof, step, kind, input, target, output } = record;
+    answers((proof, *step), (*kind, input, target.as_deref()), &[output], granularity, setting)
+}
+
+/// Judges answers against the target, or against what the input asks for if there is no target or it cannot be right.
+fn answers(
+    (proof, step): (&str, usize),
+    (kind, input, target): (Option<StepKind>, &str, Option<&str>),
+    outputs: &[&str],
+    granularity: Option<Granularity>,
+    setting: Option<Setting>,
+) -> (Findings, bool) {
+    if let Err(error) = check_lengths([input].into_iter().chain(target).chain(outputs.iter().copied())) {
+        return (unchecked(proof.to_owned(), &error), false);
     }
-    let writing = writing_of(*kind, input, target, granularity, setting);
-    let judge = |output: &str| writing.judge_text(*kind, target, output).verdict;
-    let best = beams.first().map(|beam| beam.output.as_str());
+    let best = outputs.first().copied();
+    let looks = target.or(best).unwrap_or_default();
+    // Without a kind the looks decide between steps of proofs and exercises, which have no parentheses.
+    let exercise = || setting == Some(Setting::Arithmetic);
+    let guessed = if exercise() { StepKind::Add } else { StepKind::Sumstep };
+    let writing = writing_of(kind.unwrap_or(guessed), input, looks, granularity, setting);
+    let expected = || token::encode(input).map_err(|_| Explanation::NotAsked).and_then(|i| writing.expected(&i));
+    let readable = |target: &str| {
+        let tokens = token::encode(target).ok();
+        let state = || writing.state(&writing.evaluated(tokens.as_ref()?)?);
+        tokens.is_some() && (writing.setting == Setting::Arithmetic || state().is_some())
+    };
+    let (kind, target, why_other) = match (kind, target) {
+        (Some(kind), Some(target)) if readable(target) => (kind, target.to_owned(), ""),
+        (_, target) => match expected() {
+            Ok(line) => {
+                let why = if target.is_some() { "The record's target cannot be read. " } else { "" };
+                (line.kind, writing.text(&line.target), why)
+            }
+            Err(why) => {
+                let findings = Findings { id: proof.to_owned(), broken: Some(why.to_string()), ..Findings::default() };
+                return (findings, false);
+            }
+        },
+    };
+    let judge = |output: &str| writing.judge_text(kind, &target, output).verdict;
     let finding = Finding {
-        kind: *kind,
+        kind,
         verdict: best.map_or(Verdict::Malformed, judge),
-        sentence: writing.explain(*kind, input, target, best).to_string(),
-        step: *step,
-        input: input.clone(),
+        sentence: format!("{why_other}{}", writing.explain(kind, input, &target, best)),
+        step,
+        input: input.to_owned(),
         output: best.unwrap_or_default().to_owned(),
     };
-    let findings = Findings { id: proof.clone(), steps: vec![finding], broken: None };
-    (findings, beams.iter().any(|beam| judge(&beam.output).exact()))
+    let findings = Findings { id: proof.to_owned(), steps: vec![finding], broken: None };
+    (findings, outputs.iter().any(|output| judge(output).exact()))
 }
 
 /// How a step is written, as far as it is not given, by its looks.

@@ -18,7 +18,7 @@ use crate::generate::StepExample;
 use crate::printable::printable;
 use crate::say;
 use crate::table::table;
-use inspect::{Finding, Findings};
+use inspect::{Answer, Finding, Findings};
 
 /// Lines judged at once.
 const BLOCK: usize = 4096;
@@ -32,12 +32,19 @@ Examples:
   polystep generate --proofs 1000 | polystep check -
   polystep check proofs.jsonl
   polystep check predictions.jsonl --failures 10
+  echo '{\"input\":\"(x1)+(2*x1)\",\"output\":\"3*x1\"}' | polystep check - --json
+
+A line is a proof (with steps), a prediction (with beams), a step example (with a target), or an
+answer: an input with its output, judged by what the input asks for.
+With --json there is a line for each record: its number, verdict and reason; the last line has the
+totals.
 
 Verdicts (the paper counts the first two as right):
   exact         the expected step, token for token (calculator: after evaluation)
   same value    the same polynomial, but not the expected step
   wrong value   another polynomial
   malformed     it cannot be read
+  broken        with --json only: no step is at fault, but the record is
 
 Exit code: 0, also when predictions are wrong; 1 when a proof or a step example is wrong;
 2 when a line is not a record.";
@@ -46,7 +53,7 @@ Exit code: 0, also when predictions are wrong; 1 when a proof or a step example 
 #[derive(ClapArgs, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// A JSONL file of proofs, step examples or predictions; - is standard input
+    /// A JSONL file of proofs, step examples, predictions or answers; - is standard input
     #[arg(value_name = "FILE")]
     file: String,
     /// How many failures are explained
@@ -58,15 +65,56 @@ pub struct Args {
     /// The granularity of predictions and step examples [default: the one whose step leads to the target]
     #[arg(long)]
     granularity: Option<Granularity>,
-    /// Print JSON
+    /// Print JSON lines: a verdict with its reason for each record, then the totals
     #[arg(long)]
     json: bool,
+}
+
+/// The verdict of `--json` where no single step is at fault.
+const BROKEN: &str = "broken";
+
+/// What `--json` prints for a record.
+#[derive(Serialize)]
+struct RecordVerdict<'a> {
+    line: usize,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    proof: &'a str,
+    /// The step that decides: the first that is not exact.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    step: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kind: Option<StepKind>,
+    right: bool,
+    verdict: &'static str,
+    reason: &'a str,
+}
+
+impl<'a> RecordVerdict<'a> {
+    fn new(line: usize, findings: &'a Findings) -> RecordVerdict<'a> {
+        let (decisive, right) = (findings.decisive(), findings.right());
+        let wrong_step = decisive.filter(|f| f.verdict != Verdict::Exact || right);
+        let verdict = match (wrong_step, &findings.broken) {
+            (Some(finding), _) => finding.verdict.name(),
+            (None, Some(_)) => BROKEN,
+            (None, None) => Verdict::Exact.name(),
+        };
+        let reason = wrong_step.map(|f| f.sentence.as_str()).or(findings.broken.as_deref());
+        RecordVerdict {
+            line,
+            proof: &findings.id,
+            step: wrong_step.map(|f| f.step),
+            kind: wrong_step.map(|f| f.kind),
+            right,
+            verdict,
+            reason: reason.unwrap_or("Right: there is nothing to do."),
+        }
+    }
 }
 
 /// Counts by verdict, in the order of [`Verdict::ALL`].
 type Counts = [u64; 4];
 
-/// What `--json` prints.
+/// What `--json` prints at the end.
 #[derive(Serialize, Default, Debug)]
 struct Report {
     proofs: u64,
@@ -83,6 +131,8 @@ enum Record {
     Prediction(Prediction),
     /// A step without an answer: its target is judged.
     Step(StepExample),
+    /// An input with its output.
+    Answer(Answer),
 }
 
 /// Checks a file.
@@ -113,6 +163,9 @@ pub fn run(args: Args) -> Result<()> {
             block.par_iter().enumerate().map(|(i, line)| judge(line, name, first + i, &args)).collect();
         for (i, judged) in judged.into_iter().enumerate() {
             if let Some(judged) = judged? {
+                if args.json {
+                    say!("{}", serde_json::to_string(&RecordVerdict::new(first + i, &judged.findings))?)?;
+                }
                 tally.add(judged, first + i, args.failures);
             }
         }
@@ -162,7 +215,8 @@ fn judge(line: &str, name: &str, number: usize, args: &Args) -> Result<Option<Ju
     }
     let record = read(line).map_err(|e| {
         let column = if e.column() > 0 { format!(", column {}", e.column()) } else { String::new() };
-        let kinds = "; a line is a proof (with steps), a prediction (with beams) or a step example";
+        let kinds = "; a line is a proof (with steps), a prediction (with beams), a step example (with a target) or an \
+                     answer (with an input and an output)";
         bad_input(format!("{name}, line {number}{column}: {}{}", plain(&e), if e.is_data() { kinds } else { "" }))
     })?;
     let prediction = |p: &Prediction| inspect::prediction(p, args.granularity, args.setting);
@@ -170,6 +224,7 @@ fn judge(line: &str, name: &str, number: usize, args: &Args) -> Result<Option<Ju
         Record::Proof(proof) => (RecordKind::Proof, (inspect::proof(&proof), false)),
         Record::Step(step) => (RecordKind::Step, (inspect::step(&step, args.granularity, args.setting), false)),
         Record::Prediction(record) => (RecordKind::Prediction, prediction(&record)),
+        Record::Answer(record) => (RecordKind::Prediction, inspect::answer(&record, args.granularity, args.setting)),
     };
     Ok(Some(Judged { findings, kind, any_beam_exact }))
 }
@@ -181,6 +236,9 @@ fn read(line: &str) -> serde_json::Result<Record> {
     }
     if line.contains("\"beams\"") {
         return serde_json::from_str(line).map(Record::Prediction);
+    }
+    if line.contains("\"output\"") {
+        return serde_json::from_str(line).map(Record::Answer);
     }
     serde_json::from_str(line).map(Record::Step)
 }
@@ -202,7 +260,7 @@ struct Tally {
 impl Tally {
     fn add(&mut self, judged: Judged, line: usize, most: usize) {
         let Judged { findings, kind, any_beam_exact } = judged;
-        let right = findings.broken.is_none() && findings.steps.iter().all(|f| f.verdict == Verdict::Exact);
+        let right = findings.right();
         match kind {
             RecordKind::Proof => {
                 self.report.proofs += 1;
@@ -234,7 +292,7 @@ impl Tally {
                 let by_verdict = Verdict::ALL.iter().map(|v| (v.name(), counts[*v as usize])).collect();
                 self.report.steps.insert(kind.to_string(), by_verdict);
             }
-            return say!("{}", serde_json::to_string(&self.report)?);
+            return say!("{}", serde_json::to_string(&BTreeMap::from([("totals", &self.report)]))?);
         }
         let Report { proofs, wrong_proofs, step_examples, predictions, any_beam_exact, .. } = self.report;
         let mut total = Counts::default();

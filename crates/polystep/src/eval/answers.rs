@@ -8,7 +8,7 @@ use std::time::Instant;
 use anyhow::Context;
 use polystep_core::{Purpose, Task};
 use polystep_learn::decode::{
-    AnswerCache, EngineStepper, Recursion, Stepper, beam_answers, greedy_answers, recursive_answers,
+    AnswerCache, EngineStepper, Recursion, Stepper, assisted_answers, beam_answers, greedy_answers, recursive_answers,
 };
 use polystep_learn::feed::Questions;
 use polystep_record::{Decoding, RecursiveRecord, SetFolder, write_json_lines};
@@ -50,6 +50,9 @@ pub fn set(stepper: &mut EngineStepper, task: &Task, own: bool, folder: &SetFold
         Ok(write_json_lines(&folder.answers(Decoding::Recursive), records)?)
     })?;
     let Some(width) = options.beam else { return Ok(()) };
+    timed(stepper, task, "assisted", test.len(), |stepper| {
+        Ok(write_json_lines(&folder.answers(Decoding::Assisted), assisted_answers(&test, stepper, &mut cache)?)?)
+    })?;
     let width = usize::from(width);
     let beam = questions(Purpose::Beam, proofs.saturating_mul(5))?;
     timed(stepper, task, "beam", beam.len(), |stepper| {

@@ -22,6 +22,7 @@ use polystep_study::score::score;
 use polystep_study::{Evaluation, Inputs, Matrix, Metrics, evaluate};
 
 use crate::args::{StopArgs, ThreadArgs, WritingArgs, at_least_one};
+use crate::bundled;
 use crate::device::Device;
 use crate::failure::{Result, bad_input};
 use crate::output::{cannot_write, note};
@@ -40,6 +41,7 @@ Examples:
   polystep eval --predictions theirs.jsonl --notation prefix
 
 The answers go to RUN/predictions/, the numbers to RUN/metrics.json; polystep report RUN shows both.
+Those of a bundled model models/NAME go to runs/NAME-eval.
 If you evaluate fewer proofs than last time, the result is printed but not saved. The same holds
 if you leave the beam search out or make it narrower.";
 
@@ -186,8 +188,10 @@ fn score_file(file: &Path, writing: &WritingArgs) -> Result<Metrics> {
 pub fn evaluate_run(run: &Path, options: &Options) -> Result<Metrics> {
     let trained = trained_model::open(run)?;
     let sets = test_sets(&options.on, &trained)?;
+    let (place, model) = (place_of_results(run)?, run.display());
+    let run = place.as_path();
     let mut stepper = trained_model::stepper(&trained, options.device, options.threads)?;
-    note(format_args!("{} on {}", run.display(), stepper.device()));
+    note(format_args!("{} on {}", model, stepper.device()));
     if let Some(width) = options.beam.filter(|&width| width != BEAM_WIDTH) {
         note(format_args!("note: a beam of {width}, also where the paper's columns say {BEAM_WIDTH}"));
     }
@@ -210,6 +214,27 @@ pub fn evaluate_run(run: &Path, options: &Options) -> Result<Metrics> {
         asked.evaluations.push(evaluation);
     }
     Ok(asked)
+}
+
+/// Where the answers of a run's model and what is measured go: its own folder. A bundled model stays as it was delivered, so
+/// its results go to a folder under `runs/`, which is set up like a run for `report`.
+fn place_of_results(run: &Path) -> Result<PathBuf> {
+    let whole = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+    let Some(models) = bundled::folder().filter(|models| whole(run).parent() == Some(whole(models).as_path())) else {
+        return Ok(run.to_path_buf());
+    };
+    let (from, name) = (RunFolder::new(run), format!("{}-eval", RunFolder::new(run).name()));
+    let place = Path::new("runs").join(name);
+    std::fs::create_dir_all(&place).with_context(|| format!("cannot make {}", place.display()))?;
+    let to = RunFolder::new(&place);
+    write_whole(&to.config(), std::fs::read(from.config())?)?;
+    if !to.metrics().exists() {
+        let known = Metrics { evaluations: Vec::new(), ..read_metrics(run)? };
+        write_whole(&to.metrics(), serde_json::to_string_pretty(&known)? + "\n")?;
+    }
+    let (models, place_name) = (models.display(), place.display());
+    note(format_args!("nothing is written to {models}: answers and numbers go to {place_name}"));
+    Ok(place)
 }
 
 /// The test set of a task.

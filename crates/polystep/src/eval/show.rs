@@ -9,17 +9,13 @@ use polystep_study::{Evaluation, Matrix, Metrics};
 use crate::failure::Result;
 use crate::{say, table};
 
-/// A matrix wider than this is turned, if that makes it narrower.
-const WIDE: usize = 120;
-
 /// Trained x tested, full proofs and steps.
 pub fn print_matrix(matrix: &Matrix) -> Result<()> {
     for measure in matrix.measures() {
         let grid = matrix.grid(measure);
-        say!("\ntrained x tested, {} in percent (the paper's); ↓ where ours is lower", measure.name().to_lowercase())?;
-        let [upright, turned] = [table::grid(&grid), table::grid(&grid.turned("tested on"))];
-        let width = |text: &str| text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
-        say!("{}", if width(&upright) > WIDE && width(&turned) < width(&upright) { turned } else { upright })?;
+        let what = measure.name().to_lowercase();
+        say!("\ntrained x tested, {what} in percent (the paper's), of n; ↓ where ours is lower")?;
+        say!("{}", table::grid(&grid))?;
     }
     Ok(())
 }
@@ -41,6 +37,7 @@ fn rows(metrics: &Metrics, evaluation: &Evaluation, shown: impl Fn(&Cell) -> boo
             format!("{}: {}", cell.column.group, cell.column.heading),
             cell.ours_text(CountFormat::Full).unwrap_or_else(|| "-".into()),
             cell.interval.map_or(String::new(), |(lo, hi)| format!("{lo:.1} to {hi:.1}")),
+            cell.of.map_or(String::new(), |n| n.to_string()),
             cell.symbolic.map_or(String::new(), |value| number(value, cell.column.unit, CountFormat::Full)),
             cell.paper.map_or(String::new(), |paper| paper.text.to_owned()),
         ]
@@ -61,9 +58,9 @@ pub fn print(metrics: &Metrics, evaluation: &Evaluation, shown: impl Fn(&Cell) -
         }
     };
     say!("{set}")?;
-    let header = ["", "ours", "95 %", "symbolic", "paper"].map(str::to_owned).to_vec();
+    let header = ["", "ours", "95 %", "n", "symbolic", "paper"].map(str::to_owned).to_vec();
     say!("{}", table::grid(&Grid { header, rows: rows(metrics, evaluation, shown), words: 1 }))?;
-    let percent = |p: &Proportion| format!("{:.2} % ({:.1} to {:.1})", p.percent, p.lo, p.hi);
+    let percent = |p: &Proportion| format!("{:.2} % of {} ({:.1} to {:.1})", p.percent, p.of, p.lo, p.hi);
     if let Some(recursive) = &evaluation.recursive {
         say!("recursive proofs, every state right  {}", percent(&recursive.recursive_exact))?;
         say!("recursive proofs, right endpoint     {}", percent(&recursive.recursive_end))?;
@@ -73,6 +70,16 @@ pub fn print(metrics: &Metrics, evaluation: &Evaluation, shown: impl Fn(&Cell) -
             say!("brackets right before evaluation     {}", percent(raw))?;
         }
         say!("malformed outputs                    {}", percent(&greedy.malformed))?;
+    }
+    if let Some(assisted) = &evaluation.assisted {
+        let [model, beams, exact] = [assisted.steps.model, assisted.steps.beams, assisted.steps.exact].map(|p| p.count);
+        let n = assisted.completed.first().map_or(0, |c| c.proofs.of);
+        say!("model and checker together: proofs of {n} without an exact step, in percent, by beams used")?;
+        let header: Vec<String> = assisted.completed.iter().map(|c| c.beams.to_string()).collect();
+        let row = |text: fn(&Proportion) -> String| assisted.completed.iter().map(|c| text(&c.proofs)).collect();
+        let rows = vec![row(|p| format!("{:.2}", p.percent)), row(|p| format!("{:.1} to {:.1}", p.lo, p.hi))];
+        say!("{}", table::grid(&Grid { header, rows, words: 0 }))?;
+        say!("their {} steps: {model} by the model, {beams} by beams, {exact} exact", model + beams + exact)?;
     }
     Ok(())
 }
@@ -94,7 +101,9 @@ mod tests {
         let beam = |lines: &[Vec<String>]| lines.iter().filter(|line| line[0].starts_with("Beam 5")).count();
         let (known, measured) = (lines(is_known), lines(is_measured));
         assert_eq!((beam(&known), beam(&measured)), (2, 0));
-        let full = |line: &Vec<String>| line[0] == "Greedy: Full proof" && line[1] == "97.80" && line[4] == "82.1";
+        let full = |line: &Vec<String>| {
+            line[0] == "Greedy: Full proof" && line[1] == "97.80" && line[3] == "1000" && line[5] == "82.1"
+        };
         assert!(measured.iter().any(full) && measured.iter().all(|line| line[1] != "-"), "{measured:?}");
     }
 }

@@ -3,8 +3,8 @@
 
 use arrow_schema::{DataType, FieldRef, Fields};
 use polystep_core::arithmetic::{self, Drill};
-use polystep_core::space::{KEYS, Retry, Variables};
-use polystep_core::{Setting, StepKind, Task, TermOrder, Writing};
+use polystep_core::space::{Count, KEYS, Retry, Variables};
+use polystep_core::{Setting, Space, StepKind, Task, TermOrder, Writing};
 
 use crate::generate::parquet::Written;
 
@@ -17,14 +17,24 @@ pub enum Contents {
     Steps,
 }
 
+/// A split of the dataset.
+pub struct Split {
+    /// Its name.
+    pub name: &'static str,
+    /// Its seed.
+    pub seed: u64,
+    /// Whether training avoids what it holds.
+    pub guarded: bool,
+    /// What its shards hold.
+    pub written: Written,
+}
+
 /// What the card describes.
 pub struct Card<'a> {
     /// The task that was generated.
     pub task: &'a Task,
-    /// Its seed.
-    pub seed: u64,
-    /// The name of the only split.
-    pub split: &'a str,
+    /// Its splits.
+    pub splits: Vec<Split>,
     /// What one row is.
     pub contents: Contents,
     /// Its columns.
@@ -40,11 +50,11 @@ struct Story {
 
 impl Card<'_> {
     /// The whole card.
-    pub fn markdown(&self, written: &Written) -> String {
-        let Card { task, seed, split, .. } = self;
-        let Task { vars, writing: Writing { setting, granularity, notation, .. }, .. } = task;
-        let Written { rows, bytes, memory } = written;
-        let size = size_category(*rows);
+    pub fn markdown(&self) -> String {
+        let Task { vars, writing: Writing { setting, granularity, notation, .. }, .. } = self.task;
+        let total = |part: fn(&Written) -> u64| self.splits.iter().map(|split| part(&split.written)).sum::<u64>();
+        let (rows, bytes, memory) = (total(|w| w.rows), total(|w| w.bytes), total(|w| w.memory));
+        let size = size_category(rows);
         let features = features(&self.columns, "  ");
         let (unit, flag, columns) = match self.contents {
             Contents::Proofs => {
@@ -52,10 +62,30 @@ impl Card<'_> {
             }
             Contents::Steps => ("step examples", "--steps", STEP_COLUMNS.replace("KINDS", &StepKind::listed())),
         };
-        let Story { name, tags, text } = self.story(*rows, unit);
+        let list = |line: &dyn Fn(&Split) -> String| self.splits.iter().map(line).collect::<String>();
+        let files = list(&|Split { name, .. }| format!("  - split: {name}\n    path: data/{name}-*.parquet\n"));
+        let sizes = list(&|Split { name, written: Written { rows, memory, .. }, .. }| {
+            format!("  - name: {name}\n    num_bytes: {memory}\n    num_examples: {rows}\n")
+        });
+        let table = list(&|Split { name, seed, written, guarded }| {
+            let note = match (*name, guarded) {
+                ("train", _) => "no endpoint of the fixed sets",
+                (_, true) => "fixed; training avoids its endpoints",
+                (_, false) => "**beyond the fixed set: training is not guarded against it**",
+            };
+            format!("| `{name}` | {} | {seed} | {note} |\n", written.rows)
+        });
+        // One command makes all splits. The size is that of train, or of the only split.
+        let first = self.splits.iter().find(|split| split.name == "train").or(self.splits.first());
+        let (amount, seed) = first.map_or((0, 0), |split| (split.written.rows, split.seed));
+        let names = self.splits.iter().map(|split| split.name).collect::<Vec<_>>().join(",");
+        let Story { name, tags, text } = self.story(rows, unit);
         format!(
             "---
 pretty_name: \"polystep {name}\"
+license:
+- mit
+- apache-2.0
 task_categories:
 - text-generation
 tags:
@@ -66,30 +96,30 @@ size_categories:
 configs:
 - config_name: default
   data_files:
-  - split: {split}
-    path: data/{split}-*.parquet
-dataset_info:
+{files}dataset_info:
   features:
 {features}  splits:
-  - name: {split}
-    num_bytes: {memory}
-    num_examples: {rows}
-  download_size: {bytes}
+{sizes}  download_size: {bytes}
   dataset_size: {memory}
 ---
 
 {text}
+| split | {unit} | seed | |
+|---|---:|---:|---|
+{table}
 The task is that of \"Analyzing the Nuances of Transformers' Polynomial Simplification Abilities\" (Agarwal, Aditya, Goyal).
 
     from datasets import load_dataset
-    data = load_dataset(\"path/to/this/folder\", split=\"{split}\")
+    data = load_dataset(\"path/to/this/folder\")
 
+{columns}
 Made by polystep {version}; the same command makes the same data on any machine:
 
     polystep generate --config {config} --vars {vars} --setting {setting} --granularity {granularity} \\
-        --notation {notation}{choices} --split {split} --seed {seed} {flag} {rows} --format parquet --out PATH
+        --notation {notation}{choices} --split {names} --seed {seed} {flag} {amount} --format parquet --out PATH
 
-{columns}",
+You may use the data under the MIT or the Apache-2.0 licence, as polystep itself.
+",
             config = self.config(),
             choices = self.choices(),
             version = env!("CARGO_PKG_VERSION"),
@@ -131,9 +161,12 @@ numbers, without a leading 0. There is no polynomial in them: the columns for it
                 "# Polynomial simplification, step by step
 
 {rows} {unit} of the space `{}` with {variables}: setting {setting}, granularity {granularity}, notation {notation}.
-Every state of a proof has the same value; the last one is the polynomial in normal form. The space: {space}.
+Every state of a proof has the same value; the last one is the polynomial in normal form.
+
+{}
 {signs}",
-                space.key
+                space.key,
+                caps(space)
             ),
         }
     }
@@ -164,6 +197,33 @@ Every state of a proof has the same value; the last one is the polynomial in nor
         }
         flags
     }
+}
+
+/// The caps of a space as a table.
+fn caps(space: &Space) -> String {
+    let Space { coeff: c, degree: d, terms: t, products, factors, .. } = space;
+    let between = |count: &Count| match count.min == count.max {
+        true => count.max.to_string(),
+        false => format!("{} to {}", count.min, count.max),
+    };
+    format!(
+        "| at most | polynomial | product | factor |
+|---|---:|---:|---:|
+| coefficient | {} | {} | {} |
+| degree | {} | | {} |
+| terms | | {} | {} |
+
+A polynomial has {} products, and a product {} factors.",
+        c.polynomial,
+        c.product,
+        c.factor,
+        d.polynomial,
+        d.factor,
+        t.product,
+        t.factor,
+        between(products),
+        between(factors)
+    )
 }
 
 /// The columns in the form of Hugging Face. The columns of a list of structs are listed below it.

@@ -6,7 +6,7 @@ mod parquet;
 
 use std::io::Write;
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::Context;
@@ -22,7 +22,7 @@ use crate::failure::{Failure, Result, bad_input};
 use crate::interrupt;
 use crate::output::{OutputStream, note};
 use crate::progress::WorkProgress;
-use dataset_card::{Card, Contents};
+use dataset_card::{Card, Contents, Split};
 use parquet::{Shards, proof_batch, step_batch};
 
 /// Proofs per block: enough to keep the threads busy, few enough to stop quickly.
@@ -35,6 +35,7 @@ Examples:
   polystep generate --config large_coeff --proofs 3
   polystep generate --config medium_terms --vars 2 --granularity fine --steps 9000 --out fine.jsonl
   polystep generate --setting calculator --notation prefix --format parquet --out dataset
+  polystep generate --split train,valid,test --proofs 100000 --format parquet --out dataset
   polystep generate --split test --config no_backtrack        (the fixed test set: 1000 proofs)
   polystep generate --setting arithmetic --config mul9        (or add4, add9, mul4; else all four)
   polystep generate --config my-space.toml | polystep check -
@@ -53,9 +54,10 @@ Training polynomials whose endpoint occurs in a valid, test or beam set are draw
 pub struct Args {
     #[command(flatten)]
     task: TaskArgs,
-    /// Which stream of polynomials
-    #[arg(long, default_value = "train")]
-    split: Named<Purpose>,
+    /// Which stream of polynomials: train, or the fixed sets valid, test and beam. A Parquet dataset may have several, with
+    /// commas: the fixed sets are then whole, and --proofs or --steps is the size of train
+    #[arg(long, default_value = "train", value_delimiter = ',')]
+    split: Vec<Named<Purpose>>,
     /// How many proofs, one per record [default: 1000]
     #[arg(long, value_name = "N")]
     proofs: Option<u64>,
@@ -93,6 +95,12 @@ enum Amount {
     Steps(u64),
 }
 
+impl Amount {
+    fn is_steps(self) -> bool {
+        matches!(self, Amount::Steps(_))
+    }
+}
+
 /// A step on its own, as a row.
 #[derive(Serialize, Deserialize, Debug)]
 pub struct StepExample {
@@ -113,46 +121,101 @@ pub struct StepExample {
 
 /// Generates what the flags ask for.
 pub fn run(args: Args) -> Result<()> {
-    let purpose = args.split.0;
-    let amount = match (args.proofs, args.steps, purpose) {
-        (Some(n), ..) => Amount::Proofs(n),
-        (_, Some(n), _) => Amount::Steps(n),
-        (.., Purpose::Beam) => Amount::Steps(BEAM_STEPS as u64),
-        _ => Amount::Proofs(1000),
-    };
-    let seed = args.seed.unwrap_or(if FixedSet::of(purpose).is_some() { SEED } else { 1 });
-    let generator = Generator::new(args.task.task()?, seed, purpose, &args.threads)?;
+    let task = args.task.task()?;
     interrupt::listen()?;
-    match (args.format, args.out) {
-        (Format::Jsonl, out) => {
+    args.threads.start()?;
+    match (args.format, &args.out, &args.split[..]) {
+        (Format::Jsonl, out, [Named(purpose)]) => {
+            let (amount, seed) = (args.amount(*purpose, &task)?, args.seed(*purpose));
+            let generator = Generator::new(task, seed, *purpose, args.threads.count())?;
             let mut out = OutputStream::create(out.as_deref())?;
-            generator.blocks(amount, |rows| Ok(out.write_all(&jsonl(&rows)?)?))?;
+            let proofs = generator.blocks(amount, |rows| Ok(out.write_all(&jsonl(&rows)?)?))?;
             let is_file = matches!(out, OutputStream::File(..));
             out.finish()?;
             if is_file {
                 generator.tell_redrawn();
             }
+            tell_unguarded(*purpose, seed, proofs);
             Ok(())
         }
-        (Format::Parquet, Some(path)) => {
+        (Format::Parquet, Some(path), purposes) => args.dataset(path, &task, purposes),
+        (Format::Parquet, None, _) => Err(bad_input("--format parquet needs a folder: --out PATH")),
+        (Format::Jsonl, ..) => Err(bad_input("several splits need --format parquet: a JSONL file holds one")),
+    }
+}
+
+impl Args {
+    /// How much of a split is wanted. Beside others, a fixed set is whole.
+    fn amount(&self, purpose: Purpose, task: &Task) -> Result<Amount> {
+        if let Some(set) = FixedSet::of(purpose).filter(|_| self.split.len() > 1) {
+            let examples = set.examples(task)?;
+            let proofs = examples.spans.iter().filter(|span| span.step == 0).count();
+            let steps = Amount::Steps(examples.len() as u64);
+            return Ok(if self.steps.is_some() { steps } else { Amount::Proofs(proofs as u64) });
+        }
+        Ok(match (self.proofs, self.steps, purpose) {
+            (Some(n), ..) => Amount::Proofs(n),
+            (_, Some(n), _) => Amount::Steps(n),
+            (.., Purpose::Beam) => Amount::Steps(BEAM_STEPS as u64),
+            _ => Amount::Proofs(1000),
+        })
+    }
+
+    /// The seed of a split. Beside others, a fixed set has its own.
+    fn seed(&self, purpose: Purpose) -> u64 {
+        match FixedSet::of(purpose) {
+            Some(_) if self.split.len() > 1 => SEED,
+            Some(_) => self.seed.unwrap_or(SEED),
+            None => self.seed.unwrap_or(1),
+        }
+    }
+
+    /// Writes a folder with the shards of every split, and its card.
+    fn dataset(&self, path: &Path, task: &Task, purposes: &[Named<Purpose>]) -> Result<()> {
+        let mut shards = Shards::create(path, self.shard_rows)?;
+        let mut splits = Vec::new();
+        for Named(purpose) in purposes {
+            let (amount, seed) = (self.amount(*purpose, task)?, self.seed(*purpose));
             let (Amount::Proofs(rows) | Amount::Steps(rows)) = amount;
-            let mut shards = Shards::create(&path, purpose.name(), rows, args.shard_rows)?;
-            generator.blocks(amount, |rows| match rows {
+            let generator = Generator::new(task.clone(), seed, *purpose, self.threads.count())?;
+            shards.begin(purpose.name(), rows);
+            let proofs = generator.blocks(amount, |rows| match rows {
                 Rows::Proofs(proofs) => shards.write(proof_batch(&proofs)?),
                 Rows::Steps(steps) => shards.write(step_batch(&steps)?),
             })?;
-            let (contents, empty) = match amount {
-                Amount::Proofs(_) => (Contents::Proofs, proof_batch(&[])?),
-                Amount::Steps(_) => (Contents::Steps, step_batch(&[])?),
-            };
-            let columns = empty.schema().fields().clone();
-            let card = Card { task: &generator.task, seed, split: purpose.name(), contents, columns };
-            shards.finish(|written| card.markdown(&written))?;
             generator.tell_redrawn();
-            Ok(())
+            tell_unguarded(*purpose, seed, proofs);
+            let guarded = is_guarded(*purpose, seed, proofs);
+            splits.push(Split { name: purpose.name(), seed, guarded, written: shards.end()? });
         }
-        (Format::Parquet, None) => Err(bad_input("--format parquet needs a folder: --out PATH")),
+        let (contents, empty) = match self.steps.is_some() || self.amount(purposes[0].0, task)?.is_steps() {
+            false => (Contents::Proofs, proof_batch(&[])?),
+            true => (Contents::Steps, step_batch(&[])?),
+        };
+        let columns = empty.schema().fields().clone();
+        shards.finish(&Card { task, splits, contents, columns }.markdown())
     }
+}
+
+/// Whether training avoids these first proofs of a split: those of train are not meant to be avoided.
+fn is_guarded(purpose: Purpose, seed: u64, proofs: u64) -> bool {
+    FixedSet::of(purpose).is_none_or(|set| seed == SEED && proofs <= set.proofs)
+}
+
+/// Says so where evaluation data is not kept from training.
+fn tell_unguarded(purpose: Purpose, seed: u64, proofs: u64) {
+    if let Some(set) = FixedSet::of(purpose).filter(|_| !is_guarded(purpose, seed, proofs)) {
+        let FixedSet { name, proofs, .. } = set;
+        note(format_args!("warning: {}", unguarded(name, proofs)));
+    }
+}
+
+/// What a user of evaluation data must know.
+fn unguarded(name: &str, proofs: u64) -> String {
+    format!(
+        "training is guarded against the first {proofs} proofs of --split {name} with seed {SEED} only. It may have met the \
+         endpoints of the others"
+    )
 }
 
 /// A block of rows in their order.
@@ -169,10 +232,9 @@ struct Generator {
 }
 
 impl Generator {
-    fn new(task: Task, seed: u64, purpose: Purpose, threads: &ThreadArgs) -> Result<Self> {
-        threads.start()?;
+    fn new(task: Task, seed: u64, purpose: Purpose, threads: usize) -> Result<Self> {
         let sampler = |_| Sampler::new(&task, seed, purpose).map(Mutex::new);
-        let samplers = (0..threads.count()).map(sampler).collect::<std::result::Result<_, _>>()?;
+        let samplers = (0..threads).map(sampler).collect::<std::result::Result<_, _>>()?;
         let polynomials = task.writing.setting != Setting::Arithmetic;
         let guard = match (purpose == Purpose::Train).then(Guard::standard) {
             Some(mut guard) if polynomials && !Guard::is_standard(&task.space, task.vars) => {
@@ -187,14 +249,14 @@ impl Generator {
         Ok(Generator { task, samplers, guard })
     }
 
-    /// Calls `write` with one block of rows after the other.
-    fn blocks(&self, amount: Amount, mut write: impl FnMut(Rows) -> Result<()>) -> Result<()> {
+    /// Calls `write` with one block of rows after the other. Returns how many proofs the rows are of.
+    fn blocks(&self, amount: Amount, mut write: impl FnMut(Rows) -> Result<()>) -> Result<u64> {
         let (wanted, what) = match amount {
             Amount::Proofs(n) => (n, "proofs"),
             Amount::Steps(n) => (n, "steps"),
         };
         let mut progress = WorkProgress::new(what, wanted);
-        let (mut first, mut done) = (0, 0);
+        let (mut first, mut done, mut used) = (0, 0, 0);
         while done < wanted {
             interrupt::check()?;
             let n = BLOCK.min(wanted - done);
@@ -205,11 +267,12 @@ impl Generator {
                 Amount::Steps(_) => Rows::Steps(steps_of(proofs, wanted - done)),
             };
             let n = rows.len() as u64;
+            used += rows.proofs() as u64;
             write(rows)?;
             done += n;
             progress.add(n);
         }
-        Ok(())
+        Ok(used)
     }
 
     /// The proofs with these indices, made by all threads.
@@ -258,6 +321,14 @@ impl Rows {
         match self {
             Rows::Proofs(proofs) => proofs.len(),
             Rows::Steps(steps) => steps.len(),
+        }
+    }
+
+    /// How many proofs begin in these rows.
+    fn proofs(&self) -> usize {
+        match self {
+            Rows::Proofs(proofs) => proofs.len(),
+            Rows::Steps(steps) => steps.iter().filter(|step| step.step == 0).count(),
         }
     }
 }

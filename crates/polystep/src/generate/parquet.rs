@@ -24,33 +24,42 @@ const ROW_GROUP: usize = 20_000;
 /// A folder of shards being written.
 pub struct Shards {
     folder: WholeFolder,
-    split: String,
-    rows: u64,
     rows_per_shard: u64,
-    written: u64,
+    split: &'static str,
+    rows: u64,
+    written: Written,
     open: Option<ArrowWriter<File>>,
-    bytes: u64,
-    memory: u64,
 }
 
 impl Shards {
-    /// `rows` rows in shards of `rows_per_shard`, in a folder that will be called `path`.
-    pub fn create(path: &Path, split: &str, rows: u64, rows_per_shard: u64) -> Result<Self> {
+    /// Shards of `rows_per_shard` rows, in a folder that will be called `path`.
+    pub fn create(path: &Path, rows_per_shard: u64) -> Result<Self> {
         let folder = new_folder(path)?;
-        Ok(Shards { folder, split: split.into(), rows, rows_per_shard, written: 0, open: None, bytes: 0, memory: 0 })
+        Ok(Shards { folder, rows_per_shard, split: "", rows: 0, written: Written::default(), open: None })
+    }
+
+    /// Begins a split of `rows` rows.
+    pub fn begin(&mut self, split: &'static str, rows: u64) {
+        (self.split, self.rows, self.written) = (split, rows, Written::default());
+    }
+
+    /// Ends a split; what it holds.
+    pub fn end(&mut self) -> Result<Written> {
+        self.close()?;
+        Ok(self.written)
     }
 
     /// Appends rows, cutting them at the borders of shards.
     pub fn write(&mut self, mut batch: RecordBatch) -> Result<()> {
-        self.memory += batch.get_array_memory_size() as u64;
+        self.written.memory += batch.get_array_memory_size() as u64;
         while batch.num_rows() > 0 {
-            let room = self.rows_per_shard - self.written % self.rows_per_shard;
+            let room = self.rows_per_shard - self.written.rows % self.rows_per_shard;
             let n = usize::try_from(room).map_or(batch.num_rows(), |room| room.min(batch.num_rows()));
             let rest = batch.slice(n, batch.num_rows() - n);
             let cannot = format!("cannot write {}", self.folder.path().display());
             self.shard(&batch)?.write(&batch.slice(0, n)).context(cannot)?;
-            self.written += n as u64;
-            if self.written.is_multiple_of(self.rows_per_shard) {
+            self.written.rows += n as u64;
+            if self.written.rows.is_multiple_of(self.rows_per_shard) {
                 self.close()?;
             }
             batch = rest;
@@ -58,17 +67,15 @@ impl Shards {
         Ok(())
     }
 
-    /// Closes the last shard, adds the card and gives the folder its name.
-    pub fn finish(mut self, card: impl FnOnce(Written) -> String) -> Result<()> {
-        self.close()?;
-        let card = card(Written { rows: self.written, bytes: self.bytes, memory: self.memory });
+    /// Adds the card and gives the folder its name.
+    pub fn finish(self, card: &str) -> Result<()> {
         std::io::Write::write_all(&mut self.folder.file("README.md")?, card.as_bytes())?;
         Ok(self.folder.finish()?)
     }
 
     fn shard(&mut self, batch: &RecordBatch) -> Result<&mut ArrowWriter<File>> {
         if self.open.is_none() {
-            let (i, n) = (self.written / self.rows_per_shard, self.rows.div_ceil(self.rows_per_shard));
+            let (i, n) = (self.written.rows / self.rows_per_shard, self.rows.div_ceil(self.rows_per_shard));
             let file = self.folder.file(&format!("data/{}-{i:05}-of-{n:05}.parquet", self.split))?;
             let properties = WriterProperties::builder()
                 .set_compression(Compression::ZSTD(ZstdLevel::default()))
@@ -84,14 +91,15 @@ impl Shards {
     fn close(&mut self) -> Result<()> {
         if let Some(mut writer) = self.open.take() {
             writer.finish().with_context(|| format!("cannot write {}", self.folder.path().display()))?;
-            self.bytes += writer.bytes_written() as u64;
+            self.written.bytes += writer.bytes_written() as u64;
             writer.inner().sync_all()?;
         }
         Ok(())
     }
 }
 
-/// What a finished set of shards holds, for the card.
+/// What the shards of a split hold, for the card.
+#[derive(Clone, Copy, Default)]
 pub struct Written {
     /// Rows of all shards.
     pub rows: u64,

@@ -12,7 +12,7 @@ use polystep_study::tables::{Kind, PaperTable, Recipe};
 
 use super::job::Folders;
 use crate::failure::{Result, bad_input};
-use crate::output::{OutputStream, note};
+use crate::output::{OutputStream, note, working_folder};
 
 /// The records and ledgers of a results folder.
 pub struct ResultsFolder {
@@ -27,6 +27,10 @@ impl ResultsFolder {
     /// Opens the results. Every file that may be overwritten later is read now.
     pub fn open(folders: &Folders) -> Result<ResultsFolder> {
         let folder = folders.records();
+        if !folders.results.is_dir() {
+            let looked = if folders.results.is_relative() { working_folder() } else { String::new() };
+            note(format_args!("note: there is no folder {}{looked}: no run is known yet", folders.results.display()));
+        }
         let records = RunRecords::read(&folder).map_err(bad_input)?;
         let results = ResultsFolder { results: folders.results.clone(), folder, records };
         for table in PaperTable::all() {
