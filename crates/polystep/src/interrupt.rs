@@ -1,19 +1,27 @@
 //! Ctrl-C, SIGTERM and SIGHUP. The first signal only raises a flag, so that the command can put its files away and end with
-//! exit code 130. The second, for a command that is stuck, ends the program at once. A command that writes no file does not
-//! listen: the signal ends it in the usual way, and the shell reports the same 130.
+//! exit code 130. The second, for a command that is stuck, ends the program at once. Schedulers send one signal to a process and
+//! to its parent, which passes it on; so a second signal within a moment is the first one again. A command that writes no file does
+//! not listen: the signal ends it in the usual way, and the shell reports the same 130.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
 use crate::failure::{Failure, Result};
 
 static RAISED: AtomicBool = AtomicBool::new(false);
+/// When the first signal came.
+static FIRST: OnceLock<Instant> = OnceLock::new();
+/// A second signal within this time is the first one again.
+const ECHO: Duration = Duration::from_secs(1);
 
 /// Listens for signals from now on; for commands that write files.
 pub fn listen() -> Result<()> {
     let raise = || {
-        if RAISED.swap(true, Ordering::SeqCst) {
+        RAISED.store(true, Ordering::SeqCst);
+        if FIRST.get_or_init(Instant::now).elapsed() > ECHO {
             std::process::exit(130);
         }
     };

@@ -18,7 +18,7 @@ use polystep_learn::train::{RunSetup, SessionEnd, Trainer};
 use serde_json::{Map, Value, json};
 
 use crate::args::{StopArgs, ThreadArgs, at_least_one, deadline, positive_minutes};
-use crate::device::{Device, data_threads};
+use crate::device::{self, Device, data_threads};
 use crate::failure::{Failure, Result, bad_config};
 use crate::output::{OutputStream, note};
 use crate::run_config::read;
@@ -53,8 +53,7 @@ pub struct Args {
     /// Print the combinations that would be tried, and do nothing
     #[arg(long)]
     list: bool,
-    /// Where to compute
-    #[arg(long, value_enum, default_value_t = Device::Auto)]
+    #[arg(long, default_value_t = Device::Auto, help = device::HELP)]
     device: Device,
     #[command(flatten)]
     stop: StopArgs,

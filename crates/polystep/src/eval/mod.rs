@@ -22,7 +22,7 @@ use polystep_study::score::score;
 use polystep_study::{Evaluation, Inputs, Matrix, Metrics, evaluate};
 
 use crate::args::{StopArgs, ThreadArgs, WritingArgs, at_least_one};
-use crate::device::Device;
+use crate::device::{self, Device};
 use crate::failure::{Result, bad_input};
 use crate::output::{cannot_write, note};
 use crate::say;
@@ -59,8 +59,7 @@ pub struct Args {
     /// Score a file of prediction records instead of a run
     #[arg(long, value_name = "FILE.jsonl", conflicts_with_all = ["runs", "on"])]
     predictions: Option<PathBuf>,
-    /// Where to compute
-    #[arg(long, value_enum, default_value_t = Device::Auto)]
+    #[arg(long, default_value_t = Device::Auto, help = device::HELP)]
     device: Device,
     /// Width of the beam search
     #[arg(long, default_value_t = BEAM_WIDTH, value_parser = clap::value_parser!(u8).range(1..=5))]

@@ -30,7 +30,7 @@ use clap::Args as ClapArgs;
 use polystep_study::tables::{PaperTable, Recipe, TableView};
 
 use crate::args::{ThreadArgs, deadline, positive_minutes};
-use crate::device::Device;
+use crate::device::{self, Device};
 use crate::failure::{Result, bad_input};
 use crate::output::note;
 use crate::table::counted;
@@ -101,8 +101,7 @@ pub struct Args {
     /// Number of runs at a time. They share the device
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=64))]
     jobs: u8,
-    /// Where to compute
-    #[arg(long, value_enum, default_value_t = Device::Auto)]
+    #[arg(long, default_value_t = Device::Auto, help = device::HELP)]
     device: Device,
     /// Import runs made elsewhere into the records: a run folder, or a folder of run folders
     #[arg(long, value_name = "FOLDER")]
