@@ -48,6 +48,11 @@ impl CampaignFolder {
         CampaignFolder { path: path.into() }
     }
 
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// The lease of whoever makes the run. The processes that train and test it hold leases of their own.
     pub fn claim(&self) -> PathBuf {
         self.path.join("claim.json")
@@ -91,12 +96,6 @@ impl CampaignFolder {
 /// Whether two leases, now or earlier, belong to one Slurm job.
 pub fn same_job(a: &LeaseHolder, b: &LeaseHolder) -> bool {
     a.job.is_some() && a.job == b.job
-}
-
-impl AsRef<Path> for CampaignFolder {
-    fn as_ref(&self) -> &Path {
-        &self.path
-    }
 }
 
 #[cfg(test)]

@@ -68,7 +68,7 @@ pub struct LeaseHolder {
 
 impl LeaseHolder {
     /// This process as a holder from now on.
-    fn own() -> LeaseHolder {
+    pub fn own() -> LeaseHolder {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let variable = |name: &str| std::env::var(name).ok();
@@ -227,6 +227,18 @@ impl LeaseWatch {
             let file = file.as_file().try_clone().map_err(cannot)?;
             let own = Arc::new(Own { path: path.to_owned(), holder, file, spent: AtomicU64::new(0) });
             return Lease::hold(own, began.elapsed()).map(Claim::Ours).map_err(cannot);
+        }
+    }
+
+    /// Which of some leases nobody holds. To find out may take three heartbeats.
+    pub fn free(&mut self, paths: &[PathBuf]) -> Result<Vec<bool>, RecordError> {
+        loop {
+            let claims: Vec<Claim> = paths.iter().map(|path| self.claim(path)).collect::<Result<_, _>>()?;
+            if !claims.iter().any(|claim| matches!(claim, Claim::Unclear(_))) {
+                return Ok(claims.iter().map(|claim| matches!(claim, Claim::Ours(_))).collect());
+            }
+            drop(claims);
+            thread::sleep(LOOK);
         }
     }
 

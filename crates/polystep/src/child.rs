@@ -14,7 +14,7 @@ use anyhow::Context;
 
 use crate::board::Board;
 use crate::device::Device;
-use crate::failure::Result;
+use crate::failure::{BUSY, Result};
 use crate::{interrupt, launch};
 
 /// How often the parent checks on a child.
@@ -32,6 +32,8 @@ pub enum Ended {
     Stopped,
     /// It failed, for this reason.
     Failed(String),
+    /// Another process was at its run.
+    Busy,
 }
 
 /// A child before it starts.
@@ -82,6 +84,7 @@ impl Child<'_> {
         Ok(match status.code() {
             Some(0) => Ended::Well,
             Some(130) => Ended::Stopped,
+            Some(code) if code == i32::from(BUSY) => Ended::Busy,
             // Ctrl-C sends its signal to the child too.
             None if interrupt::check().is_err() => Ended::Stopped,
             _ => {

@@ -12,6 +12,7 @@ use anyhow::Context;
 use crate::failure::{Failure, Result};
 
 static RAISED: AtomicBool = AtomicBool::new(false);
+static CHILD: AtomicBool = AtomicBool::new(false);
 /// When the first signal came.
 static FIRST: OnceLock<Instant> = OnceLock::new();
 /// A second signal within this time is the first one again.
@@ -28,9 +29,15 @@ pub fn listen() -> Result<()> {
     Ok(ctrlc::set_handler(raise).context("cannot listen for signals")?)
 }
 
+/// Whether standard input tells this process when to stop: then it is the child of another polystep.
+pub fn is_child() -> bool {
+    CHILD.load(Ordering::SeqCst)
+}
+
 /// Raises the flag when standard input comes to its end: whoever started this process, and holds the other end, wants it to
 /// put its files away, or is gone.
 pub fn when_stdin_closes() -> Result<()> {
+    CHILD.store(true, Ordering::SeqCst);
     let wait = || {
         // A standard input that cannot be read is at its end.
         let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());

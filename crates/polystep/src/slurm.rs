@@ -9,7 +9,7 @@ use std::process::Command;
 
 use anyhow::Context;
 use clap::Args;
-use polystep_record::write_whole;
+use polystep_record::{LeaseHolder, LeaseWatch, write_whole};
 use serde::Deserialize;
 
 use crate::failure::{Result, bad_toml};
@@ -263,6 +263,16 @@ exit "$code"
             command = command.join(" "),
         ))
     }
+}
+
+/// The pieces of work whose lease nobody holds. A dry run believes what the leases say; otherwise those who are silent are given the
+/// time of three heartbeats.
+pub fn unclaimed<T>(work: Vec<T>, lease: impl Fn(&T) -> PathBuf, dry_run: bool) -> Result<Vec<T>> {
+    let leases: Vec<PathBuf> = work.iter().map(lease).collect();
+    let held: Vec<PathBuf> = leases.iter().filter(|path| LeaseHolder::read(path).is_some()).cloned().collect();
+    let free = if dry_run { vec![false; held.len()] } else { LeaseWatch::default().free(&held)? };
+    let still: Vec<&PathBuf> = held.iter().zip(free).filter(|(_, free)| !free).map(|(path, _)| path).collect();
+    Ok(work.into_iter().zip(&leases).filter(|(_, path)| !still.contains(path)).map(|(work, _)| work).collect())
 }
 
 /// A word as the shell reads it.

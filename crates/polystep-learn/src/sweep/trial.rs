@@ -117,17 +117,8 @@ impl TrialFolder {
         if self.folder.is_finished() {
             return Ok(Some(TrialState::Finished));
         }
-        let ended = self.folder.ended();
-        if ended.exists() {
-            let text = std::fs::read_to_string(&ended).map_err(RecordError::file("read", &ended))?;
-            let ended: Ended = serde_json::from_str(&text).map_err(|e| LearnError::Damaged {
-                path: ended,
-                why: e.to_string(),
-                help: ": remove it to continue the trial".into(),
-            })?;
-            return Ok(Some(ended.state));
-        }
-        Ok(self.folder.is_begun().then_some(TrialState::Stopped))
+        let begun = self.folder.is_begun().then_some(TrialState::Stopped);
+        Ok(self.ended()?.map_or(begun, |ended| Some(ended.state)))
     }
 
     /// Tries to take the trial's lease.
@@ -139,6 +130,20 @@ impl TrialFolder {
     /// Who is at work on the trial; none if nobody is.
     pub fn holder(&self) -> Option<LeaseHolder> {
         LeaseHolder::read(&lease_of(self.path()))
+    }
+
+    /// Why the trial was given up; none if it was not.
+    pub fn why(&self) -> Result<Option<String>, LearnError> {
+        Ok(self.ended()?.map(|ended| ended.why))
+    }
+
+    fn ended(&self) -> Result<Option<Ended>, LearnError> {
+        let path = self.folder.ended();
+        let parse = |text: String| {
+            let help = ": remove it to continue the trial".into();
+            serde_json::from_str(&text).map_err(|e| LearnError::Damaged { path: path.clone(), why: e.to_string(), help })
+        };
+        read_text(&path)?.map(parse).transpose()
     }
 
     /// The run folder, made if the trial has not begun. An error if it holds another run than the trial's.

@@ -15,8 +15,9 @@ use clap::Args as ClapArgs;
 use polystep_core::{Notation, Setting, Space, Task};
 use polystep_learn::feed::Proofs;
 use polystep_learn::trained::TrainedModel;
+use polystep_record::folder::lease_of;
 use polystep_record::{
-    Decoding, FolderLock, JsonLines, Keys, Prediction, RunFolder, SetFolder, TestSet, WholeFolder, write_whole,
+    Decoding, JsonLines, Keys, Lease, Prediction, RunFolder, SetFolder, TestSet, WholeFolder, write_whole,
 };
 use polystep_study::score::score;
 use polystep_study::{Evaluation, Inputs, Matrix, Metrics, evaluate};
@@ -228,9 +229,9 @@ fn scratch_folder(run: &Path) -> Result<WholeFolder> {
 }
 
 /// Puts answers and their evaluation into the run's folder, unless its metrics.json knows more about the set. Another `eval` of
-/// the same run may have written since this one began: metrics.json is read again, and written, under the folder's lock.
+/// the same run may have written since this one began: metrics.json is read again, and written, under the folder's lease.
 fn keep(run: &Path, answers: &SetFolder, keys: &Keys, evaluation: &Evaluation, options: &Options) -> Result<()> {
-    let _lock = FolderLock::wait(run);
+    let _lease = Lease::wait(&lease_of(run))?;
     let mut known = read_metrics(run)?;
     known.keys = keys.clone();
     let set = TestSet::new(&evaluation.config, evaluation.vars);
