@@ -37,10 +37,18 @@ pub enum RecordError {
         why: String,
     },
     /// Another process holds the folder.
-    #[error("{} is in use: another polystep is training in it; wait for it, or choose another --out", folder.display())]
+    #[error("{} is in use: {holder}; wait for it, or choose another --out", folder.display())]
     InUse {
         /// The folder.
         folder: PathBuf,
+        /// Who holds it.
+        holder: String,
+    },
+    /// Another process took over what this one was at.
+    #[error("another process has taken over {}: this one was silent for three heartbeats", path.display())]
+    LeaseLost {
+        /// The lease.
+        path: PathBuf,
     },
 }
 
@@ -53,7 +61,11 @@ impl RecordError {
 
     /// Whether what was read is to blame, and not the disk or another process.
     pub fn is_bad_input(&self) -> bool {
-        !matches!(self, RecordError::File { verb, .. } if *verb != "read")
+        match self {
+            RecordError::File { verb, .. } => *verb == "read",
+            RecordError::LeaseLost { .. } => false,
+            _ => true,
+        }
     }
 
     /// A document that cannot be understood.

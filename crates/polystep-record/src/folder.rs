@@ -2,7 +2,8 @@
 //!
 //! Training writes `config.toml` (the resolved configuration), `metrics.jsonl` (the learning curves), TensorBoard events and
 //! `checkpoints/`; when it is finished, `model.safetensors` and `metrics.json`. A trial of a sweep has `trial.txt` too, and
-//! `ended.json` if it was given up. An evaluation adds `predictions/CONFIG-VARS/`, a report `report.html`.
+//! `ended.json` if it was given up. An evaluation adds `predictions/CONFIG-VARS/`, a report `report.html`. While a process
+//! trains, `lease.json` says which.
 
 use std::fs;
 use std::io;
@@ -172,6 +173,11 @@ impl SetFolder {
         }
         Ok(())
     }
+}
+
+/// The lease of a folder whose files several processes may write: held while they train, or for the moment in which they write.
+pub fn lease_of(folder: &Path) -> PathBuf {
+    folder.join("lease.json")
 }
 
 /// The text of a file; none if it is not there.

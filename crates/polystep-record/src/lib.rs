@@ -22,7 +22,9 @@
 //! The modules:
 //!
 //! - `error`: why a file could not be read or written.
-//! - [`whole`]: the one atomic writer. A file or folder is whole or not there. `lock`: a folder that belongs to one process.
+//! - [`whole`]: the one atomic writer. A file or folder is whole or not there.
+//! - `process`: a process of any host, and whether it is gone. `lease`: who is at work on a folder, on hosts that share no locks.
+//!   `campaign`: who made a run of a campaign, and why one failed.
 //! - [`jsonl`]: files with one JSON object per line.
 //! - `proof`, `prediction`, `recursion`: proofs, a model's answers to their steps, and proofs that a model wrote alone.
 //!   [`audit`]: is a proof record right? `verdict`: what an evaluation found out about each prediction.
@@ -33,15 +35,17 @@
 
 mod assisted;
 pub mod audit;
+mod campaign;
 mod error;
 pub mod folder;
 pub mod jsonl;
 mod keys;
-mod lock;
+mod lease;
 pub mod log;
 pub mod metrics;
 pub mod paper;
 mod prediction;
+mod process;
 mod proof;
 pub mod proportion;
 mod recipe;
@@ -53,14 +57,16 @@ pub mod whole;
 
 pub use assisted::{AssistedRecord, Author};
 pub use audit::{AuditError, audit_proof};
+pub use campaign::{CampaignFolder, ClaimLine, RunFailure, same_job};
 pub use error::RecordError;
 pub use folder::{Decoding, RunFolder, SetFolder};
 pub use jsonl::{JsonLines, write_json_lines};
 pub use keys::{Keys, PaperSetting, key_text};
-pub use lock::FolderLock;
+pub use lease::{Claim, Lease, LeaseCost, LeaseHolder, LeaseWatch, utc};
 pub use log::{CurriculumLine, LogFile, LogLine, TaskLine, TrainLine, ValidLine};
 pub use metrics::Metrics;
 pub use prediction::{Beam, Prediction};
+pub use process::ProcessMark;
 pub use proof::{ProofRecord, StepRecord, proof_id};
 pub use proportion::Proportion;
 pub use recipe::Recipe;

@@ -2,17 +2,18 @@
 //! renamed; then the folder around them is synced. A process may be killed at any instruction, so no other way of writing is used.
 //!
 //! A temporary name is random and is never opened through a link. A run folder that somebody sent can therefore not make
-//! us write elsewhere. The writer holds a lock on its temporary file. The lock ends with the process, so the next writer in
-//! the same folder knows which temporary files nobody will finish, and removes those.
+//! us write elsewhere. The name also says which process writes, so the next writer in the same folder knows which temporary files
+//! nobody will finish, and removes those. What a process of another host left goes when its [lease](crate::Lease) is taken over.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use tempfile::{Builder, NamedTempFile, TempDir};
 
 use crate::error::RecordError;
+use crate::process::ProcessMark;
 
 const PREFIX: &str = ".polystep-";
 const SUFFIX: &str = ".tmp";
@@ -27,8 +28,7 @@ pub struct WholeFile {
 impl WholeFile {
     /// Begins to write the file `path`, whose folder must exist.
     pub fn create(path: &Path) -> Result<WholeFile, RecordError> {
-        let made = locked(path, |folder| builder(0o666).tempfile_in(folder), |file| file.as_file().try_clone());
-        let (file, _) = made.map_err(RecordError::file("write", path))?;
+        let file = temporary_beside(path).map_err(RecordError::file("write", path))?;
         Ok(WholeFile { file: BufWriter::with_capacity(1 << 18, file), path: path.to_path_buf() })
     }
 
@@ -71,17 +71,14 @@ pub fn write_parts(path: &Path, parts: &[&[u8]]) -> Result<(), RecordError> {
 #[derive(Debug)]
 pub struct WholeFolder {
     temporary: TempDir,
-    /// Tells other processes that somebody is still writing.
-    _lock: File,
     path: PathBuf,
 }
 
 impl WholeFolder {
     /// Begins to write the folder `path`, which must be empty or not there.
     pub fn create(path: &Path) -> Result<WholeFolder, RecordError> {
-        let made = locked(path, |folder| builder(0o777).tempdir_in(folder), |made| File::open(made));
-        let (temporary, lock) = made.map_err(RecordError::file("write", path))?;
-        Ok(WholeFolder { temporary, _lock: lock, path: path.to_path_buf() })
+        let made = swept_folder_of(path).and_then(|folder| with_name(0o777, |builder| builder.tempdir_in(folder)));
+        Ok(WholeFolder { temporary: made.map_err(RecordError::file("write", path))?, path: path.to_path_buf() })
     }
 
     /// The name that it will have.
@@ -110,40 +107,41 @@ impl WholeFolder {
     }
 }
 
-/// A temporary file or folder beside `path`, and a handle of it. It is locked for as long as one of its handles is open.
-fn locked<T: AsRef<Path>>(
-    path: &Path,
-    make: impl Fn(&Path) -> io::Result<T>,
-    open: impl Fn(&T) -> io::Result<File>,
-) -> io::Result<(T, File)> {
+/// A temporary file beside `path`.
+pub(crate) fn temporary_beside(path: &Path) -> io::Result<NamedTempFile> {
+    let folder = swept_folder_of(path)?;
+    with_name(0o666, |builder| builder.tempfile_in(folder))
+}
+
+/// The folder that `path` is in, without what dead processes left there.
+fn swept_folder_of(path: &Path) -> io::Result<&Path> {
     if path.file_name().is_none() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "this is not a file name"));
     }
     sweep(folder_of(path));
-    loop {
-        let made = make(folder_of(path))?;
-        let file = open(&made)?;
-        // On a file system without locks nothing is removed either.
-        if file.lock().is_err() {
-            return Ok((made, file));
-        }
-        // Another process may have removed it in the moment before it was locked.
-        let there = fs::symlink_metadata(made.as_ref());
-        if there.is_ok_and(|there| file.metadata().is_ok_and(|ours| ours.ino() == there.ino())) {
-            return Ok((made, file));
-        }
-    }
+    Ok(folder_of(path))
 }
 
-/// Removes what dead processes left half-written in a folder. What somebody still holds stays, and so does everything that
-/// does not have one of our temporary names.
+/// Removes what dead processes of this host left half-written in a folder. What another process may still be writing stays, and so
+/// does everything that does not have one of our temporary names.
 pub fn sweep(folder: &Path) {
+    remove_temporaries(folder, ProcessMark::is_gone);
+}
+
+/// Removes what a process left half-written beside a file and one folder below, after its lease has been taken over.
+pub(crate) fn sweep_of(path: &Path, process: &ProcessMark) {
+    let folder = folder_of(path);
+    let below = fs::read_dir(folder).into_iter().flatten().flatten().filter(|e| e.file_type().is_ok_and(|kind| kind.is_dir()));
+    below.map(|entry| entry.path()).chain([folder.to_owned()]).for_each(|f| remove_temporaries(&f, |mark| mark == process));
+}
+
+fn remove_temporaries(folder: &Path, of: impl Fn(&ProcessMark) -> bool) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
         let name = entry.file_name();
-        let ours = name.to_str().is_some_and(|name| name.starts_with(PREFIX) && name.ends_with(SUFFIX));
+        let mark = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?.rsplit_once('.'));
         let Ok(kind) = entry.file_type() else { continue };
-        if !ours || kind.is_symlink() || !File::open(entry.path()).is_ok_and(|file| file.try_lock().is_ok()) {
+        if kind.is_symlink() || !mark.and_then(|(mark, _)| ProcessMark::of_name(mark)).is_some_and(|mark| of(&mark)) {
             continue;
         }
         let path = entry.path();
@@ -151,11 +149,10 @@ pub fn sweep(folder: &Path) {
     }
 }
 
-/// The options for temporary files. The user's umask applies to `mode`, as for any other new file.
-fn builder(mode: u32) -> Builder<'static, 'static> {
-    let mut builder = Builder::new();
-    builder.prefix(PREFIX).suffix(SUFFIX).permissions(fs::Permissions::from_mode(mode));
-    builder
+/// Makes something under a temporary name. The user's umask applies to `mode`, as for any other new file.
+fn with_name<T>(mode: u32, make: impl FnOnce(&Builder<'_, '_>) -> io::Result<T>) -> io::Result<T> {
+    let prefix = format!("{PREFIX}{}.", ProcessMark::own().name());
+    make(Builder::new().prefix(&prefix).suffix(SUFFIX).permissions(fs::Permissions::from_mode(mode)))
 }
 
 fn folder_of(path: &Path) -> &Path {
@@ -210,23 +207,29 @@ mod tests {
         assert!(!fs::symlink_metadata(&path).unwrap().is_symlink());
     }
 
-    /// Only what a dead process left goes. A file that is being written stays, and so does whatever else ends in `.tmp`.
+    /// Only what a dead process of this host left goes. A file that is being written stays, here or on another host, and so does
+    /// whatever else ends in `.tmp`.
     #[test]
-    fn only_what_nobody_holds_is_swept() {
+    fn only_what_nobody_will_finish_is_swept() {
         let folder = tempfile::tempdir().unwrap();
         let place = |name: &str| folder.path().join(name);
-        let (left, left_folder) = (place(".polystep-dead.tmp"), place(".polystep-gone.tmp"));
+        let of = |mark: &ProcessMark, end: &str| place(&format!(".polystep-{}.{end}.tmp", mark.name()));
+        let (ended, elsewhere) = (ProcessMark::ended(), ProcessMark::elsewhere());
+        let (left, left_folder, theirs) = (of(&ended, "a"), of(&ended, "b"), of(&elsewhere, "c"));
         fs::write(&left, "half").unwrap();
         fs::create_dir(&left_folder).unwrap();
+        fs::write(&theirs, "half").unwrap();
         fs::write(place("thesis.tmp"), "mine").unwrap();
-        symlink(place("thesis.tmp"), place(".polystep-link.tmp")).unwrap();
+        symlink(place("thesis.tmp"), of(&ended, "link")).unwrap();
         let (mut file, written) = (WholeFile::create(&place("a")).unwrap(), WholeFolder::create(&place("b")).unwrap());
         file.write_all(b"whole").unwrap();
         sweep(folder.path());
         assert!(!left.exists() && !left_folder.exists());
-        assert!(place("thesis.tmp").exists() && place(".polystep-link.tmp").exists());
+        assert!(place("thesis.tmp").exists() && of(&ended, "link").exists() && theirs.exists());
         file.finish().unwrap();
         written.finish().unwrap();
         assert!(place("a").is_file() && place("b").is_dir());
+        sweep_of(&place("lease.json"), &elsewhere);
+        assert!(!theirs.exists());
     }
 }

@@ -95,9 +95,16 @@ pub fn run(args: Args) -> Result<()> {
     }
 }
 
+/// A GPU in one line.
+fn described(info: &Info) -> String {
+    let ((major, minor), memory) = (info.capability, info.memory_mib / 1024);
+    let multiprocessors = counted(info.processors, "multiprocessor");
+    format!("{}, compute capability {major}.{minor}, {multiprocessors}, {memory} GiB, driver for {}", info.device, info.driver)
+}
+
 /// The device with CUDA, or without it.
 fn on(cuda: bool) -> Device {
-    if cuda { Device::Cuda } else { Device::Cpu }
+    if cuda { Device::Cuda(None) } else { Device::Cpu }
 }
 
 struct Doctor {
@@ -123,13 +130,11 @@ impl Doctor {
         self.note("CPU", true, format!("fp32 on {}", counted(threads, "thread")), None)?;
         match Cuda::available() {
             Ok(info) => {
-                let (major, minor) = info.capability;
-                let memory = info.memory_mib / 1024;
-                let said = format!(
-                    "{}, compute capability {major}.{minor}, {} multiprocessors, {memory} GiB, driver for {}",
-                    info.device, info.processors, info.driver
-                );
-                self.note("CUDA", true, said, None)?;
+                for gpu in 0..Cuda::count()? {
+                    let said = Cuda::info(gpu).map(|info| described(&info));
+                    let name = format!("CUDA, cuda:{gpu}");
+                    self.note(name, said.is_ok(), said.unwrap_or_else(|why| why.to_string()), None)?;
+                }
                 for library in &info.libraries {
                     self.note("library", true, format!("{} in {}", library.name, library.place), None)?;
                 }

@@ -19,13 +19,19 @@ use polystep_learn::config::ConfigError;
 use polystep_record::RecordError;
 use polystep_study::StudyError;
 
+use crate::interrupt;
 use crate::printable::{printable, window};
+
+/// The exit code by which a child says that another process is at its run. People get 2.
+pub const BUSY: u8 = 75;
 
 /// Why a command stopped.
 #[derive(Debug)]
 pub enum Failure {
     /// The input is wrong: one sentence, where possible with the place.
     BadInput(Report),
+    /// Another process is at it.
+    InUse(RecordError),
     /// Something failed at run time.
     Runtime(anyhow::Error),
     /// What was asked has been printed in full, and the answer is no.
@@ -85,6 +91,7 @@ impl Failure {
     pub fn report(self) -> u8 {
         let (text, code) = match self {
             Failure::BadInput(report) => (render(report.as_ref()), 2),
+            Failure::InUse(error) => (format!("error: {}\n", printable(&error.to_string())), if interrupt::is_child() { BUSY } else { 2 }),
             Failure::Runtime(error) => (format!("error: {}\n", printable(&sentence(&error))), 1),
             Failure::AnsweredNo => return 1,
             Failure::Interrupted => ("interrupted; nothing half-written is left\n".to_owned(), 130),
@@ -196,7 +203,7 @@ impl From<LearnError> for Failure {
     fn from(error: LearnError) -> Self {
         match error {
             LearnError::Config(_) | LearnError::Folder(_) | LearnError::Mismatch { .. } => bad_input(error),
-            LearnError::Record(RecordError::InUse { .. }) => bad_input(error),
+            LearnError::Record(error @ RecordError::InUse { .. }) => Failure::InUse(error),
             error => Failure::Runtime(error.into()),
         }
     }

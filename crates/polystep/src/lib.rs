@@ -8,8 +8,10 @@
 
 mod args;
 mod bench;
+mod board;
 mod bundled;
 mod check;
+mod child;
 mod completions;
 mod decode_progress;
 mod device;
@@ -30,6 +32,8 @@ mod quickstart;
 mod report;
 mod reproduce;
 mod run_config;
+mod slots;
+mod slurm;
 mod sweep;
 mod table;
 mod train;
@@ -90,7 +94,7 @@ commands! {
     Estimate estimate;
     /// Train a Transformer on proofs made on the fly
     Train train;
-    /// Train the combinations of a grid one after the other, and rank them on the validation set
+    /// Train the combinations of a grid, and rank them on the validation set
     Sweep sweep;
     /// Decode the fixed test sets with a trained model and report every number of the paper
     Eval eval;

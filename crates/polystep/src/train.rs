@@ -11,7 +11,7 @@ use polystep_learn::train::{RunSetup, SessionEnd, Trainer, TrainingFolder};
 use polystep_record::{Proportion, RunFolder, TrainingReport};
 
 use crate::args::{StopArgs, ThreadArgs, positive_minutes};
-use crate::device::{Device, data_threads};
+use crate::device::{self, Device, data_threads};
 use crate::failure::{Failure, Result, bad_config, bad_input};
 use crate::run_config::{assignments, parse, read};
 use crate::train_display::Display;
@@ -38,8 +38,7 @@ pub struct Args {
     /// Continue the run in --out from its newest checkpoint
     #[arg(long, requires = "out")]
     resume: bool,
-    /// Where to compute
-    #[arg(long, value_enum, default_value_t = Device::Auto)]
+    #[arg(long, default_value_t = Device::Auto, help = device::HELP)]
     device: Device,
     /// The recipe, paper or fast: it supplies every setting that you do not give
     #[arg(long)]

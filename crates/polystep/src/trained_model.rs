@@ -26,6 +26,6 @@ pub fn open(run: &Path) -> Result<TrainedModel> {
 /// A model on a device; `threads` are the CPU's.
 pub fn stepper(trained: &TrainedModel, device: Device, threads: usize) -> Result<EngineStepper<'static>> {
     let device = device.resolve();
-    let lanes = if device == Device::Cuda { CUDA_LANES } else { CPU_LANES };
+    let lanes = if device.is_cuda() { CUDA_LANES } else { CPU_LANES };
     Ok(trained.stepper_on(lanes, |programs, limits| device.executor(programs, limits, threads))?)
 }

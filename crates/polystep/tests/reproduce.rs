@@ -209,26 +209,51 @@ fn no_time_means_no_run() {
     assert!(!here.path("runs").exists());
 }
 
-/// Two commands do not train one run at the same time.
+/// Two commands do not train one run at the same time. The second takes another, and leaves when the rest is in good hands.
 #[test]
 fn a_run_that_another_command_is_at_is_left_to_it() {
-    let here = Reproduction::new(2);
-    let run = here.path("runs").join(RUN);
-    std::fs::create_dir_all(&run).unwrap();
-    let log = std::fs::File::create(run.join("train.log")).unwrap();
-    log.lock().unwrap();
-    let output = here.run("--table var1error --rows 1");
+    let here = Reproduction::new(1_000_000);
+    let mut first = here.command("--table var1error --rows 1").spawn().unwrap();
+    let claim = here.path("runs").join(RUN).join("claim.json");
+    wait_until(&mut first, "a claim", || claim.exists());
+    let list = here.ok("--table var1error --list");
+    assert!(list.contains("At work:") && list.contains(&first.id().to_string()), "{list}");
+
+    let tiny = Reproduction::new(2);
+    std::fs::write(here.path("plan.toml"), tiny.text("plan.toml")).unwrap();
+    let output = here.run("--table var1error --rows 1,2");
     assert!(output.status.success(), "{output:?}");
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        said.contains(&format!("{RUN}: another process is training it; skipped"))
-            && said.contains("1 run still to be made"),
-        "{said}"
-    );
-    assert!(!run.join("config.toml").exists() && !here.path("results").exists());
-    log.unlock().unwrap();
+    let held = format!("1 run being made by other processes: {RUN} (process {} on ", first.id());
+    assert!(said.contains(&held), "{said}");
+    assert_eq!(here.text("results/var1error.csv").lines().count(), 2, "row 2 was made");
+    assert_eq!(signalled(first, "-TERM").status.code(), Some(130));
+    assert!(!claim.exists() && !here.path("runs").join(RUN).join("lease.json").exists());
+}
+
+/// A run that fails makes the command fail, is told by name with its log, and is tried again by the next command. A Slurm task
+/// leaves it alone, and fails only if it was its own.
+#[test]
+fn a_failed_run_is_named_and_tried_again() {
+    let here = Reproduction::new(2);
+    let run = here.path("runs").join(RUN);
+    std::fs::create_dir_all(run.join("config.toml")).unwrap();
+    let output = here.run("--table var1error --rows 1");
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains(&format!("; see runs/{RUN}/train.log")) && said.contains(&format!("1 run failed: {RUN}")), "{said}");
+    let list = here.ok("--table var1error --list");
+    assert!(list.contains("Failed:\n") && list.contains(&format!("runs/{RUN}/train.log")), "{list}");
+    let task = |job: &str| {
+        let mut command = here.command("--table var1error --rows 1 --task");
+        command.env("SLURM_JOB_ID", job).output().unwrap()
+    };
+    let output = task("7");
+    assert!(output.status.success(), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("1 run failed in other processes"), "{output:?}");
+    std::fs::remove_dir(run.join("config.toml")).unwrap();
     here.ok("--table var1error --rows 1");
-    assert!(here.path("results/var1error.csv").exists());
+    assert!(!run.join("failed.json").exists() && here.path("results/var1error.csv").exists());
 }
 
 #[test]

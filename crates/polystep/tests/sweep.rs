@@ -170,7 +170,11 @@ fn a_signal_saves_the_trial_and_exits_130() {
     let mut child = sweep.command(&["--out", "run"]).spawn().unwrap();
     let first = sweep.path("run/001-1e-3/checkpoints/step-000000004.safetensors");
     wait_until(&mut child, "a checkpoint", || first.exists());
-    assert!(sweep.refused(&["--out", "run"]).contains("run is in use: another polystep is training in it"));
+    let list = sweep.ok(&["--out", "run", "--list"]);
+    let at_work = list.lines().find(|line| line.starts_with("001-1e-3 ")).unwrap();
+    assert!(at_work.contains("at work") && at_work.contains(&child.id().to_string()), "{list}");
+    let said = sweep.0.refused(&["train", "--resume", "--out", "run/001-1e-3", "--device", "cpu"]);
+    assert!(said.contains("run/001-1e-3 is in use: process "), "{said}");
     let output = signalled(child, "-TERM");
     assert_eq!(output.status.code(), Some(130), "{output:?}");
     let told = String::from_utf8(output.stdout).unwrap();
@@ -183,4 +187,17 @@ fn a_signal_saves_the_trial_and_exits_130() {
     // By hand it would be tested.
     let said = sweep.0.refused(&["train", "--resume", "--out", "run/001-1e-3", "--device", "cpu"]);
     assert!(said.contains("run/001-1e-3 is a trial of a sweep, which is not tested: continue the sweep"), "{said}");
+}
+
+/// Trials at the same time, in processes of their own: the ranking is that of one trial after the other, the trial that the median
+/// stops included.
+#[test]
+fn several_trials_at_a_time_are_ranked_as_one_after_the_other() {
+    let sweep = Sweep::new(TINY);
+    sweep.ok(&["--out", "one"]);
+    let table = sweep.ok(&["--out", "many", "--jobs", "3"]);
+    assert_eq!(rows(&sweep.path("many")), rows(&sweep.path("one")));
+    assert!(table.contains("best on the validation set: "), "{table}");
+    assert!(files(&sweep.path("many")).iter().all(|path| !path.to_string_lossy().contains("lease")), "a lease is left");
+    assert_eq!(sweep.path("many/logs").read_dir().unwrap().count(), 3);
 }

@@ -49,15 +49,25 @@ pub(super) struct Device {
 }
 
 impl Device {
-    /// Opens the libraries, then the first device.
-    pub(super) fn open() -> Result<Self> {
-        let libraries: Vec<Library> = vec![library::driver()?, library::nvrtc()?, library::cublaslt()?];
+    /// How many devices this process may see: `CUDA_VISIBLE_DEVICES` hides the others.
+    pub(super) fn count() -> Result<u32> {
+        library::driver()?;
         let no_device = |error: result::DriverError| EngineError::NoDevice(format!("{error:?}"));
         result::init().map_err(no_device)?;
-        if result::device::get_count().map_err(no_device)? == 0 {
-            return Err(EngineError::NoDevice("the driver lists none".into()));
+        match result::device::get_count().map_err(no_device)? {
+            0 => Err(EngineError::NoDevice("the driver lists none".into())),
+            count => Ok(count as u32),
         }
-        let raw = result::device::get(0).map_err(no_device)?;
+    }
+
+    /// Opens the libraries, then a device, numbered from 0 among those that this process may see.
+    pub(super) fn open(number: u32) -> Result<Self> {
+        let libraries: Vec<Library> = vec![library::driver()?, library::nvrtc()?, library::cublaslt()?];
+        let count = Device::count()?;
+        if number >= count {
+            return Err(EngineError::NoDevice(format!("there is no cuda:{number}, only {count} from cuda:0")));
+        }
+        let raw = check("cuDeviceGet", result::device::get(number as i32))?;
         let attribute = |which| {
             // SAFETY: `raw` is a device of this driver.
             let value = unsafe { result::device::get_attribute(raw, which) };

@@ -118,8 +118,8 @@ pub(super) struct JobTable {
 }
 
 impl Machine {
-    pub(super) fn new(programs: Vec<Program>, limits: Limits) -> Result<Self> {
-        let device = Device::open()?;
+    pub(super) fn new(gpu: u32, programs: Vec<Program>, limits: Limits) -> Result<Self> {
+        let device = Device::open(gpu)?;
         let (modules, kernels) = load(&device, &compile::units(&programs))?;
         let flat = programs.iter().map(|p| p.params).max().unwrap_or(0).next_multiple_of(64);
         let tokens = capacity(limits.tgt_tokens);

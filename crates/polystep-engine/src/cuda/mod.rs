@@ -89,14 +89,29 @@ pub struct Cost {
 }
 
 impl Cuda {
-    /// What `doctor` shows; an error says what is missing and what to do.
+    /// What `doctor` shows of the first GPU; an error says what is missing and what to do.
     pub fn available() -> Result<Info> {
-        Ok(Device::open()?.info.clone())
+        Cuda::info(0)
     }
 
-    /// Allocates everything for batches up to the limits and compiles the kernels that the programs need.
+    /// What `doctor` shows of a GPU, numbered from 0 among those that this process may see.
+    pub fn info(gpu: u32) -> Result<Info> {
+        Ok(Device::open(gpu)?.info.clone())
+    }
+
+    /// How many GPUs this process may see: `CUDA_VISIBLE_DEVICES` hides the others.
+    pub fn count() -> Result<u32> {
+        Device::count()
+    }
+
+    /// Allocates everything for batches up to the limits on the first GPU, and compiles the kernels that the programs need.
     pub fn new(programs: Vec<Program>, limits: Limits) -> Result<Self> {
-        let machine = Machine::new(programs, limits)?;
+        Cuda::on(0, programs, limits)
+    }
+
+    /// The same on a GPU, numbered from 0 among those that this process may see.
+    pub fn on(gpu: u32, programs: Vec<Program>, limits: Limits) -> Result<Self> {
+        let machine = Machine::new(gpu, programs, limits)?;
         let words = InputBlock::new(&limits, [limits.src_tokens, limits.tgt_tokens].map(capacity)).words;
         let pinned = (0..AHEAD).map(|_| Ok((Pinned::new(words)?, Event::new(false)?))).collect::<Result<Vec<_>>>()?;
         Ok(Cuda {

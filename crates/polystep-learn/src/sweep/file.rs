@@ -14,7 +14,8 @@ use polystep_record::RecordError;
 
 use crate::LearnError;
 use crate::config::{ConfigError, RunConfig, alone};
-use polystep_record::{FolderLock, RunFolder, write_whole};
+use polystep_record::folder::lease_of;
+use polystep_record::{Lease, RunFolder, write_whole};
 
 /// More combinations than this are a mistake.
 const MOST: usize = 100_000;
@@ -73,7 +74,8 @@ impl Sweep {
     pub fn from_toml(text: &str) -> Result<Sweep, ConfigError> {
         let wrong = |e: toml::de::Error| ConfigError::of_toml(text, &e);
         let mut document = DeTable::parse(text).map_err(wrong)?;
-        let [grid, settings] = ["grid", "sweep"].map(|name| document.get_mut().remove(name));
+        // `[slurm]` says where a sweep runs, not what it tries.
+        let [grid, settings, _] = ["grid", "sweep", "slurm"].map(|name| document.get_mut().remove(name));
         RunConfig::deserialize(toml::Deserializer::from(document.clone())).map_err(wrong)?;
         let base = Table::deserialize(toml::Deserializer::from(document)).map_err(wrong)?;
         let settings = match settings {
@@ -125,14 +127,13 @@ impl Sweep {
         )
     }
 
-    /// Writes the sweep into its folder, and locks the folder for this process. An error if another process holds the folder, if
-    /// the folder has a single run, or if it has a sweep with a trial that is not in this one with the same settings. So a sweep may
-    /// grow, but not change.
-    pub fn keep(&self, out: &Path) -> Result<FolderLock, LearnError> {
+    /// Writes the sweep into its folder. An error if the folder has a single run, or if it has a sweep with a trial that is not in
+    /// this one with the same settings. So a sweep may grow, but not change.
+    pub fn keep(&self, out: &Path) -> Result<(), LearnError> {
         let name = out.display();
         let refuse = |why: String| Err(LearnError::Folder(format!("{name} holds {why}: choose another --out")));
         std::fs::create_dir_all(out).map_err(RecordError::file("make", out))?;
-        let lock = FolderLock::take(out)?;
+        let _lease = Lease::wait(&lease_of(out))?;
         if RunFolder::new(out).is_begun() {
             return refuse("a run, not a sweep".into());
         }
@@ -145,8 +146,7 @@ impl Sweep {
                 return refuse(why);
             }
         }
-        write_whole(&path, self.to_toml())?;
-        Ok(lock)
+        Ok(write_whole(&path, self.to_toml())?)
     }
 
     /// How an earlier sweep differs, if it cannot be continued by this one.

@@ -12,6 +12,6 @@ mod trial;
 
 pub use file::{StopRule, Sweep, SweepTable};
 pub use grid::{GridAxis, Trial};
-pub use median::MedianRule;
+pub use median::{MedianRule, Standing};
 pub use ranking::{RankedTrial, csv, ranking};
 pub use trial::{Curve, Score, TrialFolder, TrialState};

@@ -4,8 +4,9 @@
 use std::path::Path;
 
 use super::trial::{Score, TrialFolder, TrialState};
-use super::{Sweep, Trial};
+use super::{MedianRule, Sweep, Trial};
 use crate::LearnError;
+use crate::train::Spent;
 
 /// A trial that has begun.
 #[derive(Clone, Debug)]
@@ -25,11 +26,11 @@ pub struct RankedTrial<'a> {
 /// Every trial that has begun, the best first; of equals, the earlier in the grid.
 pub fn ranking<'a>(sweep: &'a Sweep, out: &Path) -> Result<Vec<RankedTrial<'a>>, LearnError> {
     let mut rows = Vec::new();
-    for trial in sweep.trials() {
-        let folder = TrialFolder::new(out, trial);
-        let Some(state) = folder.state()? else { continue };
-        let (examples, seconds) = folder.spent()?;
-        rows.push(RankedTrial { trial, best: folder.curve()?.best(), examples, seconds, state });
+    for (trial, standing) in sweep.trials().into_iter().zip(MedianRule::new(sweep, out).standings(None)?) {
+        let Some(state) = standing.state else { continue };
+        let spent = standing.hopeless.map(|(Spent { examples, seconds, .. }, _)| (examples, seconds));
+        let (examples, seconds) = spent.map_or_else(|| TrialFolder::new(out, trial).spent(), Ok)?;
+        rows.push(RankedTrial { trial, best: standing.curve.best(), examples, seconds, state });
     }
     sort(&mut rows);
     Ok(rows)

@@ -9,8 +9,11 @@ use serde::{Deserialize, Serialize};
 use super::Trial;
 use crate::LearnError;
 use crate::train::TrainingFolder;
-use polystep_record::folder::read_text;
-use polystep_record::{JsonLines, LogLine, RecordError, RunFolder, ValidLine, write_whole};
+use crate::train::Spent;
+use polystep_record::folder::{lease_of, read_text};
+use polystep_record::{
+    Claim, JsonLines, Lease, LeaseHolder, LeaseWatch, LogLine, RecordError, RunFolder, ValidLine, write_whole,
+};
 
 /// What became of a trial that has begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,13 +68,14 @@ impl Score {
 
 /// The validations of a trial, in order.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Curve(Vec<(u64, Score)>);
+pub struct Curve(pub(super) Vec<(Spent, Score)>);
 
 impl Curve {
     /// Adds a validation.
     pub fn push(&mut self, line: &ValidLine) {
-        let ValidLine { examples, full_proof, stepwise, loss, .. } = *line;
-        self.0.push((examples, Score { full_proof, stepwise, loss: loss.unwrap_or(f64::INFINITY) }));
+        let ValidLine { step: steps, examples, seconds, full_proof, stepwise, loss, .. } = *line;
+        let score = Score { full_proof, stepwise, loss: loss.unwrap_or(f64::INFINITY) };
+        self.0.push((Spent { steps, examples, seconds }, score));
     }
 
     /// The best of all validations.
@@ -81,7 +85,7 @@ impl Curve {
 
     /// The best of the validations whose number of examples the predicate accepts.
     pub fn best_within(&self, within: impl Fn(u64) -> bool) -> Option<Score> {
-        self.0.iter().filter(|(examples, _)| within(*examples)).map(|(_, score)| *score).max_by(Score::order)
+        self.0.iter().filter(|(spent, _)| within(spent.examples)).map(|(_, score)| *score).max_by(Score::order)
     }
 }
 
@@ -113,26 +117,42 @@ impl TrialFolder {
         if self.folder.is_finished() {
             return Ok(Some(TrialState::Finished));
         }
-        let ended = self.folder.ended();
-        if ended.exists() {
-            let text = std::fs::read_to_string(&ended).map_err(RecordError::file("read", &ended))?;
-            let ended: Ended = serde_json::from_str(&text).map_err(|e| LearnError::Damaged {
-                path: ended,
-                why: e.to_string(),
-                help: ": remove it to continue the trial".into(),
-            })?;
-            return Ok(Some(ended.state));
-        }
-        Ok(self.folder.is_begun().then_some(TrialState::Stopped))
+        let begun = self.folder.is_begun().then_some(TrialState::Stopped);
+        Ok(self.ended()?.map_or(begun, |ended| Some(ended.state)))
+    }
+
+    /// Tries to take the trial's lease.
+    pub fn claim(&self, watch: &mut LeaseWatch) -> Result<Claim, LearnError> {
+        std::fs::create_dir_all(self.path()).map_err(RecordError::file("make", self.path()))?;
+        Ok(watch.claim(&lease_of(self.path()))?)
+    }
+
+    /// Who is at work on the trial; none if nobody is.
+    pub fn holder(&self) -> Option<LeaseHolder> {
+        LeaseHolder::read(&lease_of(self.path()))
+    }
+
+    /// Why the trial was given up; none if it was not.
+    pub fn why(&self) -> Result<Option<String>, LearnError> {
+        Ok(self.ended()?.map(|ended| ended.why))
+    }
+
+    fn ended(&self) -> Result<Option<Ended>, LearnError> {
+        let path = self.folder.ended();
+        let parse = |text: String| {
+            let help = ": remove it to continue the trial".into();
+            serde_json::from_str(&text).map_err(|e| LearnError::Damaged { path: path.clone(), why: e.to_string(), help })
+        };
+        read_text(&path)?.map(parse).transpose()
     }
 
     /// The run folder, made if the trial has not begun. An error if it holds another run than the trial's.
-    pub fn run(&self, trial: &Trial) -> Result<TrainingFolder, LearnError> {
+    pub fn run(&self, lease: Lease, trial: &Trial) -> Result<TrainingFolder, LearnError> {
         if self.state()?.is_none() {
             TrainingFolder::mark_as_trial(self.path())?;
-            return TrainingFolder::create(self.path(), &trial.config);
+            return TrainingFolder::create_under(lease, self.path(), &trial.config);
         }
-        let (folder, config) = TrainingFolder::resume(self.path())?;
+        let (folder, config) = TrainingFolder::resume_under(lease, self.path())?;
         if config != trial.config {
             let why = trial.difference(&config);
             let name = self.path().display();

@@ -67,6 +67,7 @@ impl<'a> RunFiles<'a> {
     /// Writes the best weights, then a checkpoint.
     pub fn save(&mut self, checkpoint: &Checkpoint) -> Result<std::path::PathBuf, LearnError> {
         let Checkpoint { state, params, first, second } = checkpoint;
+        self.folder.check_lease()?;
         self.save_best(state)?;
         if let Some(&value) = params.iter().chain(first).chain(second).find(|x| !x.is_finite()) {
             return Err(self.not_finite("a weight or moment", value, state.step, state)?);
@@ -119,6 +120,7 @@ impl<'a> RunFiles<'a> {
 
     /// Writes the finished model, and then its report.
     pub fn finish(&self, weights: &[f32], report: &TrainingReport) -> Result<(), LearnError> {
+        self.folder.check_lease()?;
         save_weights(&self.folder.model(), &self.setup.layout, weights, WeightType::F32)?;
         self.folder.write_metrics(report)
     }

@@ -1,18 +1,19 @@
-//! The folder that a run is trained in: whether a run may begin or continue there, and the lock of the process that trains in it.
+//! The folder that a run is trained in: whether a run may begin or continue there, and the lease of the process that trains in it.
 
 use std::ops::Deref;
 use std::path::Path;
 
-use polystep_record::{FolderLock, RecordError, RunFolder, TrainingReport, write_whole};
+use polystep_record::folder::lease_of;
+use polystep_record::{Lease, RecordError, RunFolder, TrainingReport, write_whole};
 
 use crate::LearnError;
 use crate::config::{ConfigError, RunConfig};
 
-/// The folder of a run. The process that trains in it holds it locked.
+/// The folder of a run. The process that trains in it holds its lease.
 #[derive(Debug)]
 pub struct TrainingFolder {
     folder: RunFolder,
-    _lock: Option<FolderLock>,
+    lease: Option<Lease>,
 }
 
 impl Deref for TrainingFolder {
@@ -27,7 +28,12 @@ impl TrainingFolder {
     /// A folder for a new run; it must not hold one already.
     pub fn create(path: &Path, config: &RunConfig) -> Result<Self, LearnError> {
         std::fs::create_dir_all(path).map_err(RecordError::file("make", path))?;
-        let folder = TrainingFolder { folder: RunFolder::new(path), _lock: Some(FolderLock::take(path)?) };
+        TrainingFolder::create_under(Lease::take(&lease_of(path))?, path, config)
+    }
+
+    /// The same, for a process that holds the lease already.
+    pub(crate) fn create_under(lease: Lease, path: &Path, config: &RunConfig) -> Result<Self, LearnError> {
+        let folder = TrainingFolder { folder: RunFolder::new(path), lease: Some(lease) };
         if folder.is_begun() {
             let name = path.display();
             return Err(LearnError::Folder(format!(
@@ -40,13 +46,19 @@ impl TrainingFolder {
 
     /// The folder of a run that is to be continued, and what it was set up with. An error while another process trains in it.
     pub fn resume(path: &Path) -> Result<(Self, RunConfig), LearnError> {
+        TrainingFolder::open(path)?;
+        TrainingFolder::resume_under(Lease::take(&lease_of(path))?, path)
+    }
+
+    /// The same, for a process that holds the lease already.
+    pub(crate) fn resume_under(lease: Lease, path: &Path) -> Result<(Self, RunConfig), LearnError> {
         let (folder, config) = TrainingFolder::open(path)?;
-        Ok((TrainingFolder { _lock: Some(FolderLock::take(path)?), ..folder }, config))
+        Ok((TrainingFolder { lease: Some(lease), ..folder }, config))
     }
 
     /// The folder of a run that is to be read, and what it was set up with.
     pub fn open(path: &Path) -> Result<(Self, RunConfig), LearnError> {
-        let folder = TrainingFolder { folder: RunFolder::new(path), _lock: None };
+        let folder = TrainingFolder { folder: RunFolder::new(path), lease: None };
         let config = folder.config();
         if !config.exists() {
             return Err(LearnError::Folder(format!("{} holds no run: there is no config.toml in it", path.display())));
@@ -67,6 +79,11 @@ impl TrainingFolder {
             return Ok(());
         };
         Err(LearnError::Folder(format!("{} {why}", self.path().display())))
+    }
+
+    /// An error if another process has taken the folder over: what this one has computed must not be written any more.
+    pub(super) fn check_lease(&self) -> Result<(), LearnError> {
+        Ok(self.lease.as_ref().map_or(Ok(()), Lease::check)?)
     }
 
     /// Marks the folder as a trial's before there is a run in it.

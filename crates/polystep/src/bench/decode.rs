@@ -18,7 +18,7 @@ use serde::Serialize;
 
 use super::Head;
 use crate::args::ThreadArgs;
-use crate::device::Device;
+use crate::device::{self, Device};
 use crate::failure::{Result, bad_input};
 use crate::say;
 use crate::table::table;
@@ -34,8 +34,7 @@ Examples:
 #[derive(ClapArgs, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Where to compute
-    #[arg(long, value_enum, default_value_t = Device::Auto)]
+    #[arg(long, default_value_t = Device::Auto, help = device::HELP)]
     device: Device,
     /// A run whose model decodes; without it, a Transformer-S with random weights
     #[arg(long, value_name = "RUN")]

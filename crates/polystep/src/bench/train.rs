@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use super::Head;
 use crate::args::ThreadArgs;
-use crate::device::{Device, data_threads, peak};
+use crate::device::{self, Device, data_threads, peak};
 use crate::failure::{Result, bad_input};
 use crate::run_config::assignments;
 use crate::table::{counted, table};
@@ -31,8 +31,7 @@ Examples:
 #[derive(ClapArgs, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Where to compute
-    #[arg(long, value_enum, default_value_t = Device::Auto)]
+    #[arg(long, default_value_t = Device::Auto, help = device::HELP)]
     device: Device,
     /// Batch sizes, in examples
     #[arg(long, value_delimiter = ',', default_values_t = [32, 256, 512])]

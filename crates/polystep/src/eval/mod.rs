@@ -15,15 +15,16 @@ use clap::Args as ClapArgs;
 use polystep_core::{Notation, Setting, Space, Task};
 use polystep_learn::feed::Proofs;
 use polystep_learn::trained::TrainedModel;
+use polystep_record::folder::lease_of;
 use polystep_record::{
-    Decoding, FolderLock, JsonLines, Keys, Prediction, RunFolder, SetFolder, TestSet, WholeFolder, write_whole,
+    Decoding, JsonLines, Keys, Lease, Prediction, RunFolder, SetFolder, TestSet, WholeFolder, write_whole,
 };
 use polystep_study::score::score;
 use polystep_study::{Evaluation, Inputs, Matrix, Metrics, evaluate};
 
 use crate::args::{StopArgs, ThreadArgs, WritingArgs, at_least_one};
 use crate::bundled;
-use crate::device::Device;
+use crate::device::{self, Device};
 use crate::failure::{Result, bad_input};
 use crate::output::{cannot_write, note};
 use crate::say;
@@ -61,8 +62,7 @@ pub struct Args {
     /// Score a file of prediction records instead of a run
     #[arg(long, value_name = "FILE.jsonl", conflicts_with_all = ["runs", "on"])]
     predictions: Option<PathBuf>,
-    /// Where to compute
-    #[arg(long, value_enum, default_value_t = Device::Auto)]
+    #[arg(long, default_value_t = Device::Auto, help = device::HELP)]
     device: Device,
     /// Width of the beam search
     #[arg(long, default_value_t = BEAM_WIDTH, value_parser = clap::value_parser!(u8).range(1..=5))]
@@ -254,9 +254,9 @@ fn scratch_folder(run: &Path) -> Result<WholeFolder> {
 }
 
 /// Puts answers and their evaluation into the run's folder, unless its metrics.json knows more about the set. Another `eval` of
-/// the same run may have written since this one began: metrics.json is read again, and written, under the folder's lock.
+/// the same run may have written since this one began: metrics.json is read again, and written, under the folder's lease.
 fn keep(run: &Path, answers: &SetFolder, keys: &Keys, evaluation: &Evaluation, options: &Options) -> Result<()> {
-    let _lock = FolderLock::wait(run);
+    let _lease = Lease::wait(&lease_of(run))?;
     let mut known = read_metrics(run)?;
     known.keys = keys.clone();
     let set = TestSet::new(&evaluation.config, evaluation.vars);

@@ -19,7 +19,7 @@ use polystep_learn::prove::{Problem, ProveOptions, fitting, known_models};
 
 use crate::args::{ThreadArgs, WritingArgs};
 use crate::bundled;
-use crate::device::Device;
+use crate::device::{self, Device};
 use crate::failure::{Failure, Result, bad_input, bad_text};
 use crate::output::{OutputStream, note};
 use crate::printable::printable;
@@ -70,8 +70,7 @@ pub struct Args {
     /// How sure the model is of each step, and what else it would have written
     #[arg(long, conflicts_with_all = ["latex", "symbolic"])]
     alternatives: bool,
-    /// Where the model computes
-    #[arg(long, value_enum, default_value_t = Device::Cpu)]
+    #[arg(long, default_value_t = Device::Cpu, help = device::HELP)]
     device: Device,
     #[command(flatten)]
     threads: ThreadArgs,

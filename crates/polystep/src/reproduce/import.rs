@@ -9,7 +9,7 @@ use std::path::Path;
 use polystep_learn::config::RunConfig;
 use polystep_record::RunFolder;
 use polystep_study::records::RunRecord;
-use polystep_study::tables::{Experiment, PaperTable, Recipe};
+use polystep_study::tables::{Experiment, Recipe};
 
 use super::results_folder::ResultsFolder;
 use super::table_plan::TablePlans;
@@ -41,14 +41,13 @@ pub fn import(folder: &Path, plans: &TablePlans, results: &mut ResultsFolder) ->
             let why = format!("{} is the record of another one; move it away first", record.display());
             return Err(bad_input(format!("{run} would be {name}, but {why}")));
         }
-        results.add_run(&name, &run)?;
+        results.enter(&name, &run, experiment.recipe, |_| Ok(true))?;
         let planned = plans.config(&experiment)?.train.examples;
         let other = match (config.train.examples, planned) {
             (Some(n), Some(m)) if n != m => format!(" (its budget was {n} examples; the table's is {m})"),
             _ => String::new(),
         };
         note(format_args!("{} is {name}{other}", run.display()));
-        results.update_ledgers(&PaperTable::all(), experiment.recipe)?;
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use polystep_core::Purpose;
 use polystep_core::sets::FixedSet;
-use polystep_record::RunFolder;
+use polystep_record::{CampaignFolder, RunFolder};
 use polystep_study::records::{RunRecord, RunRecords};
 use polystep_study::tables::{AskedSet, Experiment, test_sets};
 
@@ -80,6 +80,11 @@ impl Folders {
     /// The folder of a run.
     pub fn run(&self, name: &str) -> PathBuf {
         self.runs.join(name)
+    }
+
+    /// What a campaign keeps beside a run.
+    pub fn campaign(&self, name: &str) -> CampaignFolder {
+        CampaignFolder::new(self.run(name))
     }
 
     fn bundled(&self, name: &str) -> Option<PathBuf> {

@@ -3,16 +3,17 @@
 //! The work has five stages:
 //! 1. A `row_filter` picks the rows of a `selection`.
 //! 2. Each row needs runs. Their `table_plan` sets them up as `job`s.
-//! 3. The `job_runner` makes the missing runs, each in a `child` process. Their `pace` says how long this will take.
+//! 3. The `job_queue` claims a run that nobody is at, and the `job_runner` makes it in child processes. Their `pace` says how long
+//!    this will take.
 //! 4. The `results_folder` stores their records and makes the ledgers.
 //! 5. `show` prints the tables.
 //!
 //! Finished work is never repeated, and a command that was stopped continues where it stopped. Only `--eval-only` measures
 //! finished models again (`retest`).
 
-mod child;
 mod import;
 mod job;
+mod job_queue;
 mod job_runner;
 mod pace;
 mod results_folder;
@@ -27,15 +28,18 @@ mod table_plan;
 use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
+use polystep_record::CampaignFolder;
 use polystep_study::tables::{PaperTable, Recipe, TableView};
 
 use crate::args::{ThreadArgs, deadline, positive_minutes};
-use crate::device::Device;
 use crate::failure::{Result, bad_input};
 use crate::output::note;
+use crate::slots::SlotArgs;
+use crate::slurm::{self, SlurmArgs, TaskArray};
 use crate::table::counted;
 use crate::{bundled, interrupt, say};
-use job::Folders;
+use job::{Folders, Job};
+use job_queue::Summary;
 use job_runner::JobRunner;
 use pace::Pace;
 use results_folder::ResultsFolder;
@@ -49,6 +53,8 @@ Examples:
   polystep reproduce --table var1coarsefull --rows config=large_coeff --minutes 8 --jobs 2
   polystep reproduce --table OODcoeff --dry-run
   polystep reproduce --all --minutes 60
+  polystep reproduce --all --gpus 0-7 --jobs 2
+  polystep reproduce --all --slurm --partition gpu --gpus-per-task 1 --time 4:00:00 --dry-run
   polystep reproduce --table var1combo --recipe paper --seeds 3
   polystep reproduce --table var1coarse --eval-only
   polystep reproduce --all --show --markdown
@@ -56,7 +62,8 @@ Examples:
 
 Weights and checkpoints go to runs/NAME, the record of a finished run to results/runs/NAME,
 the ledger of a table to results/TABLE.csv (recipe paper: results/paper/TABLE.csv).
-Give the same command again to continue where it stopped. See docs/reproduce.md.";
+Give the same command again to continue where it stopped. Several commands may share the folders, on
+several machines too: each takes runs that no other is at. See docs/reproduce.md, docs/cluster.md.";
 
 /// A message names at most this many runs. It counts the others.
 const NAMED: usize = 6;
@@ -74,10 +81,11 @@ pub struct Args {
     /// Only some rows: numbers (1,4-6) or keys (config=large_coeff,notation=prefix)
     #[arg(long, value_name = "ROWS", conflicts_with = "all")]
     rows: Option<String>,
-    /// Show the tables with their cost and state, and do nothing; all of them, unless --table names some
+    /// Show the tables with their cost and state, who is at which run and what failed, and do nothing; all tables, unless
+    /// --table names some
     #[arg(long, conflicts_with_all = ["rows", "dry_run", "eval_only", "json", "markdown"])]
     list: bool,
-    /// Show the runs that would be made, in order, and do nothing
+    /// Show the runs that would be made, in order, and do nothing; with --slurm, show the script
     #[arg(long)]
     dry_run: bool,
     /// Train nothing. Test the models on this machine, including the bundled ones, and compare them with their records
@@ -98,12 +106,8 @@ pub struct Args {
     /// Stop within M minutes, at the end of a run or at a checkpoint
     #[arg(long, value_name = "M", value_parser = positive_minutes)]
     minutes: Option<f64>,
-    /// Number of runs at a time. They share the device
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=64))]
-    jobs: u8,
-    /// Where to compute
-    #[arg(long, value_enum, default_value_t = Device::Auto)]
-    device: Device,
+    #[command(flatten)]
+    slots: SlotArgs,
     /// Import runs made elsewhere into the records: a run folder, or a folder of run folders
     #[arg(long, value_name = "FOLDER")]
     import: Vec<PathBuf>,
@@ -127,6 +131,8 @@ pub struct Args {
     results: PathBuf,
     #[command(flatten)]
     threads: ThreadArgs,
+    #[command(flatten)]
+    slurm: SlurmArgs,
 }
 
 /// Reproduces.
@@ -137,7 +143,9 @@ pub fn run(args: Args) -> Result<()> {
     let folders = Folders { runs: args.runs.clone(), results: args.results.clone(), models: bundled::folder() };
     let mut results = ResultsFolder::open(&folders)?;
     args.import.iter().try_for_each(|folder| import::import(folder, &plans, &mut results))?;
-    let pace = Pace::of(args.device, args.threads.count(), args.jobs, &plans, &results.records);
+    // What Slurm's tasks will find is not what this machine has.
+    let slots = if args.slurm.asked() { vec![args.slots.device] } else { args.slots.slots()? };
+    let pace = Pace::of(&slots, args.threads.count(), &plans, &results.records);
     if args.list {
         args.table.iter().try_for_each(|name| plans.named(name).map(drop))?;
         return show::list(&args.table, &plans, &folders, &results, &pace, args.recipe, args.seeds);
@@ -149,6 +157,9 @@ pub fn run(args: Args) -> Result<()> {
     let jobs = selection.jobs(&plans);
     // A bad plan is refused now, not after hours of training.
     jobs.iter().try_for_each(|job| plans.config(&job.experiment).map(drop))?;
+    if args.slurm.asked() {
+        return args.submit(jobs, &plans, &folders, &results);
+    }
     if args.dry_run {
         return show::dry_run(&plans, &folders, &results, &pace, &jobs);
     }
@@ -156,12 +167,12 @@ pub fn run(args: Args) -> Result<()> {
         plans: &plans,
         folders: &folders,
         pace: &pace,
-        device: args.device,
+        slots,
         threads: args.threads.threads.map(Into::into),
-        jobs: args.jobs.into(),
         deadline,
         train: !args.eval_only,
         search: args.search,
+        task: args.slurm.task,
     };
     let open = if args.show { Vec::new() } else { folders.open_jobs(jobs, &results.records)? };
     let fresh: Vec<String> = open.iter().map(|job| job.name.clone()).collect();
@@ -176,7 +187,7 @@ pub fn run(args: Args) -> Result<()> {
         selection.draw(folder, &views, &results, args.all)?;
     }
     let answers = if args.eval_only { runner.retest(&selection, &fresh, &results.records)? } else { Vec::new() };
-    args.tell_left(&summary.left);
+    args.tell_left(&summary);
     match summary.failed.as_slice() {
         [] => retest::report(&answers, pace.device(), args.json),
         failed => {
@@ -219,17 +230,83 @@ impl Args {
     }
 
     /// Says which runs were not made.
-    fn tell_left(&self, left: &[String]) {
-        if left.is_empty() {
-            return;
-        }
-        let why = if self.eval_only {
-            "with neither record nor weights here"
-        } else {
-            "still to be made, by the same command"
+    fn tell_left(&self, summary: &Summary) {
+        let left = match self.eval_only {
+            true => "with neither record nor weights here",
+            false => "still to be made, by the same command",
         };
-        let (some, rest) = left.split_at(left.len().min(NAMED));
-        let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
-        note(format_args!("{} {why}: {}{more}", counted(left.len(), "run"), some.join(", ")));
+        let others: Vec<String> =
+            summary.others.iter().map(|(name, holder)| format!("{name} ({})", holder.described())).collect();
+        for (names, why) in [
+            (&summary.left, left),
+            (&others, "being made by other processes"),
+            (&summary.failed_elsewhere, "failed in other processes; the same command tries again"),
+        ] {
+            let (some, rest) = names.split_at(names.len().min(NAMED));
+            let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
+            if !some.is_empty() {
+                note(format_args!("{} {why}: {}{more}", counted(names.len(), "run"), some.join(", ")));
+            }
+        }
+    }
+
+    /// `--slurm`: submits the jobs that are not done and that nobody is at.
+    fn submit(&self, jobs: Vec<Job>, plans: &TablePlans, folders: &Folders, results: &ResultsFolder) -> Result<()> {
+        if self.eval_only || self.show {
+            return Err(bad_input("--slurm trains and tests; --eval-only and --show are for one machine"));
+        }
+        let open = folders.open_jobs(jobs, &results.records)?;
+        let campaigns: Vec<CampaignFolder> = open.iter().map(|job| folders.campaign(&job.name)).collect();
+        let left = slurm::unclaimed(campaigns, CampaignFolder::claim, self.dry_run)?;
+        if !self.dry_run {
+            left.iter().try_for_each(CampaignFolder::forget_failure)?;
+        }
+        let array = TaskArray {
+            name: "reproduce",
+            unit: "run",
+            left: left.len(),
+            jobs: self.slots.jobs.into(),
+            out: &folders.runs,
+            args: self.words(),
+            watch: format!("polystep reproduce --list {}", self.places().join(" ")),
+        };
+        self.slurm.submit(plans.slurm(), &array, self.dry_run)
+    }
+
+    /// The flags that say where runs and results are, and what is meant.
+    fn places(&self) -> Vec<String> {
+        let mut words = Vec::new();
+        let mut flag = |name: &str, value: String| words.extend([format!("--{name}"), value]);
+        if !self.table.is_empty() {
+            flag("table", self.table.join(","));
+        }
+        if let Some(plan) = &self.plan {
+            flag("plan", plan.display().to_string());
+        }
+        flag("recipe", self.recipe.to_string());
+        flag("seeds", self.seeds.to_string());
+        flag("runs", self.runs.display().to_string());
+        flag("results", self.results.display().to_string());
+        words
+    }
+
+    /// The flags of this command, as a task of an array repeats them.
+    fn words(&self) -> Vec<String> {
+        let Args { all, rows, search, minutes, slots, threads, .. } = self;
+        let SlotArgs { device, gpus, jobs } = slots;
+        let mut words = self.places();
+        words.extend([(*all, "--all"), (*search, "--search")].into_iter().filter(|(on, _)| *on).map(|(_, w)| w.to_owned()));
+        let threads = threads.threads.map(|n| n.to_string());
+        for (name, value) in [
+            ("--rows", rows.clone()),
+            ("--minutes", minutes.map(|m| m.to_string())),
+            ("--gpus", gpus.as_ref().map(ToString::to_string)),
+            ("--device", Some(device.to_string())),
+            ("--jobs", Some(jobs.to_string())),
+            ("--threads", threads),
+        ] {
+            words.extend(value.into_iter().flat_map(|value| [name.to_owned(), value]));
+        }
+        words
     }
 }

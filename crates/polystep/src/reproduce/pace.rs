@@ -2,7 +2,7 @@
 //! took on this device.
 //!
 //! Runs at the same time share the device. With N of them each takes N times as long, so that all together take as long as one
-//! after the other. A record does not say how many runs shared the device. So the fastest run sets the pace: it is the one that
+//! after the other. Several devices divide the work. A record does not say how many runs shared the device. So the fastest run sets the pace: it is the one that
 //! shared least.
 
 use polystep_engine::cuda::Cuda;
@@ -25,14 +25,18 @@ pub struct Pace {
     device: String,
     /// Seconds on this device for one second of the plan; none if the records have no run on this device.
     factor: Option<f64>,
-    /// Runs at a time.
-    jobs: u8,
+    /// Runs at a time on one device.
+    jobs: usize,
+    /// Devices.
+    devices: usize,
 }
 
 impl Pace {
     /// Measures the pace from the records of runs on this device. A run that stopped before its budget does not count.
-    pub fn of(device: Device, threads: usize, jobs: u8, plans: &TablePlans, records: &RunRecords) -> Pace {
-        let device = name(device, threads);
+    pub fn of(slots: &[Device], threads: usize, plans: &TablePlans, records: &RunRecords) -> Pace {
+        let first = slots.first().copied().unwrap_or(Device::Auto);
+        let jobs = slots.iter().filter(|slot| **slot == first).count().max(1);
+        let device = name(first, threads);
         let mut ratios: Vec<f64> = Vec::new();
         for (table, _) in plans.iter().filter(|(_, plan)| plan.cost.is_some()) {
             for (_, need) in [Recipe::Fast, Recipe::Paper].into_iter().flat_map(|recipe| table.needs(recipe, 1)) {
@@ -44,7 +48,7 @@ impl Pace {
                 ratios.extend(seconds.map(|s| s / training(plans, &need.experiment)).filter(|r| r.is_finite()));
             }
         }
-        Pace { device, factor: ratios.into_iter().reduce(f64::min), jobs }
+        Pace { device, factor: ratios.into_iter().reduce(f64::min), jobs, devices: slots.len() / jobs }
     }
 
     /// The device's name.
@@ -70,12 +74,12 @@ impl Pace {
     }
 
     fn scaled(&self, seconds: f64) -> f64 {
-        seconds * self.factor.unwrap_or(1.0) * f64::from(self.jobs)
+        seconds * self.factor.unwrap_or(1.0) * self.jobs as f64
     }
 
     /// Seconds that all runs take together, given the sum of the seconds of each.
     pub fn together(&self, seconds: f64) -> f64 {
-        seconds / f64::from(self.jobs)
+        seconds / (self.jobs * self.devices.max(1)) as f64
     }
 
     /// Seconds for people. If the pace of this device is unknown, it names the device that the seconds are of.
@@ -91,9 +95,11 @@ impl Pace {
 
     /// What the estimates assume.
     pub fn describe(&self) -> String {
-        let at_a_time = match self.jobs {
-            1 => "one run at a time".to_owned(),
-            jobs => format!("{jobs} runs at a time"),
+        let at_a_time = match (self.jobs, self.devices) {
+            (1, 0 | 1) => "one run at a time".to_owned(),
+            (jobs, 0 | 1) => format!("{jobs} runs at a time"),
+            (1, devices) => format!("one run at a time on each of {devices} devices"),
+            (jobs, devices) => format!("{jobs} runs at a time on each of {devices} devices"),
         };
         match &self.factor {
             Some(_) => format!("{at_a_time}, as fast as the fastest run on {} so far", self.device),
@@ -117,11 +123,12 @@ fn training(plans: &TablePlans, experiment: &Experiment) -> f64 {
 
 /// The device's name, as executors give it.
 fn name(device: Device, threads: usize) -> String {
-    let cuda = || Cuda::available().ok().map(|info| info.device);
     match device {
         Device::Cpu => None,
-        Device::Auto | Device::Cuda => cuda(),
+        Device::Auto => Cuda::available().ok(),
+        Device::Cuda(gpu) => Cuda::info(gpu.unwrap_or(0)).ok(),
     }
+    .map(|info| info.device)
     .unwrap_or_else(|| format!("CPU, {}", counted(threads, "thread")))
 }
 
@@ -143,7 +150,7 @@ mod tests {
 
     #[test]
     fn a_device_that_nobody_measured_is_named() {
-        let pace = |device: &str, factor| Pace { device: device.to_owned(), factor, jobs: 1 };
+        let pace = |device: &str, factor| Pace { device: device.to_owned(), factor, jobs: 1, devices: 1 };
         let cpu = "1:11 on an NVIDIA H200; CPU, 2 threads may take much longer";
         assert_eq!(pace("CPU, 2 threads", None).about(71.0), cpu);
         assert_eq!(pace("CPU, 2 threads", Some(9.0)).about(71.0), "1:11");
@@ -168,8 +175,8 @@ mod tests {
             let record = RunRecord { config: Default::default(), metrics, log: Vec::new() };
             records.insert(&stepwise[experiment].name(), record);
         }
-        let left = |jobs| {
-            let pace = Pace::of(Device::Cpu, 2, jobs, &plans, &records);
+        let left = |jobs: usize| {
+            let pace = Pace::of(&[Device::Cpu].repeat(jobs), 2, &plans, &records);
             let each = pace.left(&plans, stepwise[3], Remaining::Train);
             (each, pace.together(each), pace.describe())
         };
@@ -177,5 +184,8 @@ mod tests {
         let so_far = "as fast as the fastest run on CPU, 2 threads so far";
         assert_eq!(left(1), (whole, whole, format!("one run at a time, {so_far}")));
         assert_eq!(left(2), (2.0 * whole, whole, format!("2 runs at a time, {so_far}")));
+        let pace = Pace { devices: 4, ..Pace::of(&[Device::Cpu; 2], 2, &plans, &records) };
+        assert_eq!(pace.together(left(2).0), whole / 4.0);
+        assert_eq!(pace.describe(), format!("2 runs at a time on each of 4 devices, {so_far}"));
     }
 }

@@ -1,13 +1,18 @@
 //! The results folder: the records of runs, and the ledgers made from them. Files are never written in part. A file that cannot
-//! be read stops the command before anything is overwritten.
+//! be read stops the command before anything is overwritten. Whoever writes holds the folder's lease for that moment.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use anyhow::Context;
+use polystep_record::{Lease, RecordError, RunFolder};
+use polystep_record::folder::lease_of;
 use polystep_study::ledger::Ledger;
-use polystep_study::records::RunRecords;
+use polystep_study::records::{RunRecord, RunRecords};
 use polystep_study::tables::{Kind, PaperTable, Recipe};
 
 use super::job::Folders;
@@ -21,18 +26,23 @@ pub struct ResultsFolder {
     folder: PathBuf,
     /// The records.
     pub records: RunRecords,
+    /// Which file the numbers of a record were read from.
+    stamps: BTreeMap<String, Stamp>,
 }
+
+/// A file is replaced, not changed, so its number tells whether it is still the same.
+type Stamp = (u64, Option<SystemTime>);
 
 impl ResultsFolder {
     /// Opens the results. Every file that may be overwritten later is read now.
     pub fn open(folders: &Folders) -> Result<ResultsFolder> {
-        let folder = folders.records();
         if !folders.results.is_dir() {
             let looked = if folders.results.is_relative() { working_folder() } else { String::new() };
             note(format_args!("note: there is no folder {}{looked}: no run is known yet", folders.results.display()));
         }
-        let records = RunRecords::read(&folder).map_err(bad_input)?;
-        let results = ResultsFolder { results: folders.results.clone(), folder, records };
+        let (folder, stamps) = (folders.records(), BTreeMap::new());
+        let mut results = ResultsFolder { results: folders.results.clone(), folder, records: RunRecords::default(), stamps };
+        results.read_all()?;
         for table in PaperTable::all() {
             for recipe in [Recipe::Fast, Recipe::Paper] {
                 results.ledger(&table, recipe)?;
@@ -60,15 +70,82 @@ impl ResultsFolder {
         Ledger::read(&self.path(table, recipe), table).map_err(bad_input)
     }
 
-    /// Makes a record of a run's folder. The records are read again first, since another command may have added some.
-    pub fn add_run(&mut self, name: &str, run: &Path) -> Result<()> {
+    /// Waits until no other process writes records or ledgers. None does while the lease lives.
+    pub fn hold(&self) -> Result<Lease> {
+        fs::create_dir_all(&self.results).with_context(|| format!("cannot make {}", self.results.display()))?;
+        Ok(Lease::wait(&lease_of(&self.results))?)
+    }
+
+    /// Takes the row of a table whose ledger is the only record of it; none if another process is at it.
+    pub fn claim_row(&self, table: &PaperTable, row: usize) -> Result<Option<Lease>> {
+        fs::create_dir_all(&self.results).with_context(|| format!("cannot make {}", self.results.display()))?;
+        match Lease::take(&self.results.join(format!(".{}-{row}.claim", table.name))) {
+            Err(RecordError::InUse { .. }) => Ok(None),
+            taken => Ok(Some(taken?)),
+        }
+    }
+
+    /// Reads all records.
+    fn read_all(&mut self) -> Result<()> {
+        self.stamps = self.names().into_iter().filter_map(|name| Some((name.clone(), self.stamp(&name)?))).collect();
         self.records = RunRecords::read(&self.folder).map_err(bad_input)?;
+        Ok(())
+    }
+
+    /// Reads the records that have changed: other processes may have written some.
+    fn refresh(&mut self) -> Result<()> {
+        let names = self.names();
+        if self.stamps.keys().any(|name| !names.contains(name)) {
+            return self.read_all();
+        }
+        names.iter().try_for_each(|name| self.reload(name))
+    }
+
+    /// The folders in the folder of the records.
+    fn names(&self) -> BTreeSet<String> {
+        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+    }
+
+    /// The file is opened, since a shared file system may answer out of its memory otherwise.
+    fn stamp(&self, name: &str) -> Option<Stamp> {
+        let file = fs::File::open(RunFolder::new(self.record(name)).metrics()).ok()?.metadata().ok()?;
+        Some((file.ino(), file.modified().ok()))
+    }
+
+    /// Reads the record of a run if it has changed.
+    pub fn reload(&mut self, name: &str) -> Result<()> {
+        let stamp = self.stamp(name);
+        if stamp.is_some() && self.stamps.get(name) != stamp.as_ref() {
+            if let Some(record) = RunRecord::read(&self.record(name)).map_err(bad_input)? {
+                self.records.insert(name, record);
+            }
+            self.stamps.extend(stamp.map(|stamp| (name.to_owned(), stamp)));
+        }
+        Ok(())
+    }
+
+    /// Makes a record of a run's folder, and brings the ledgers up to date, if `may` agrees. It sees the records as they are on disk
+    /// while no other process writes them.
+    pub fn enter(
+        &mut self,
+        name: &str,
+        run: &Path,
+        recipe: Recipe,
+        may: impl FnOnce(&RunRecords) -> Result<bool>,
+    ) -> Result<bool> {
+        let _books = self.hold()?;
+        self.refresh()?;
+        if !may(&self.records)? {
+            return Ok(false);
+        }
         let (record, files) = self.records.made_of(name, run).map_err(bad_input)?;
         for (path, text) in files {
             write_whole(&path, &text)?;
         }
         self.records.insert(name, record);
-        Ok(())
+        self.write_ledgers(&PaperTable::all(), recipe)?;
+        Ok(true)
     }
 
     /// Makes the ledgers of some tables from the records, and writes those that have changed. The records are read again first,
@@ -78,7 +155,15 @@ impl ResultsFolder {
         tables: impl IntoIterator<Item = &'t PaperTable>,
         recipe: Recipe,
     ) -> Result<()> {
-        self.records = RunRecords::read(&self.folder).map_err(bad_input)?;
+        if !self.results.exists() {
+            return Ok(());
+        }
+        let _books = self.hold()?;
+        self.refresh()?;
+        self.write_ledgers(tables, recipe)
+    }
+
+    fn write_ledgers<'t>(&self, tables: impl IntoIterator<Item = &'t PaperTable>, recipe: Recipe) -> Result<()> {
         for table in tables.into_iter().filter(|table| table.kind() != Kind::Sizes) {
             let ledger = Ledger::of(table, recipe, &self.records);
             let old = self.ledger(table, recipe)?;
@@ -124,7 +209,8 @@ mod tests {
         let table = PaperTable::named("var1error").expect("a table");
         let open = || ResultsFolder::open(&folders).unwrap_or_else(|e| panic!("{e:?}"));
         let (mut ours, mut theirs) = (open(), open());
-        theirs.add_run("large_coeff-1-coarse-infix", &run).unwrap_or_else(|e| panic!("{e:?}"));
+        let entered = theirs.enter("large_coeff-1-coarse-infix", &run, Recipe::Fast, |_| Ok(true));
+        assert!(entered.unwrap_or_else(|e| panic!("{e:?}")));
         for results in [&mut theirs, &mut ours] {
             results.update_ledgers([&table], Recipe::Fast).unwrap_or_else(|e| panic!("{e:?}"));
             let ledger = results.ledger(&table, Recipe::Fast).unwrap_or_else(|e| panic!("{e:?}"));

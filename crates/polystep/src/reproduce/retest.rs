@@ -9,16 +9,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use polystep_record::Keys;
-use polystep_record::Proportion;
-use polystep_record::RunFolder;
+use polystep_record::{Keys, Lease, Proportion, RunFolder};
 use polystep_study::records::{RunRecord, RunRecords};
 use polystep_study::tables::{AskedSet, Experiment, Need};
 
-use super::child::{Board, Ended};
 use super::job::Folders;
+use super::job_queue::make_folder;
 use super::job_runner::JobRunner;
 use super::selection::Selection;
+use crate::board::Board;
+use crate::child::Ended;
 use crate::failure::Result;
 use crate::output::note;
 use crate::table::table;
@@ -113,15 +113,18 @@ impl JobRunner<'_> {
             }
             let on: Vec<String> = test.sets.iter().map(|set| format!("{}:{}", set.config, set.vars)).collect();
             let run = self.folders.runs.join(AGAIN).join(&test.name);
+            let campaign = self.folders.campaign(&format!("{AGAIN}/{}", test.name));
+            make_folder(&campaign)?;
+            let _claim = Lease::wait(&campaign.claim())?;
             prepare(&test.weights, &run)?;
             board.say(&format!("{}: tested again on {}", test.name, on.join(", ")));
-            match self.eval(&test.name, &run, &test.sets, false, proofs(records, test), &board)? {
+            match self.eval(&test.name, &run, (&test.sets, false), proofs(records, test), self.slots[0], &board)? {
                 Ended::Well => {}
                 Ended::Failed(why) => {
                     let from = test.weights.display();
                     return Err(anyhow::anyhow!("{}, copied from {from}: {why}", test.name).into());
                 }
-                _ => {
+                Ended::Stopped | Ended::Busy => {
                     interrupt::check()?;
                     continue;
                 }
@@ -147,7 +150,6 @@ fn proofs(records: &RunRecords, test: &Test) -> Option<u64> {
 
 /// Makes a run folder that holds the weights, but no earlier measurement.
 fn prepare(weights: &Path, run: &Path) -> Result<()> {
-    fs::create_dir_all(run).with_context(|| format!("cannot make {}", run.display()))?;
     let (weights, run) = (RunFolder::new(weights), RunFolder::new(run));
     let old = run.metrics();
     if old.exists() {

@@ -1,5 +1,6 @@
 //! What `reproduce` prints: the list of tables, the runs that it would make, and the tables themselves.
 
+use polystep_record::{LeaseHolder, RunFailure, utc};
 use polystep_study::columns::{Quantity, Unit};
 use polystep_study::grid::Grid;
 use polystep_study::number::{CountFormat, interval, number};
@@ -25,7 +26,7 @@ pub fn list(
     recipe: Recipe,
     seeds: u64,
 ) -> Result<()> {
-    let mut lines = Vec::new();
+    let (mut lines, mut meant) = (Vec::new(), std::collections::BTreeSet::new());
     let is_meant = |table: &PaperTable| names.is_empty() || names.iter().any(|name| name == table.name);
     for (table, plan) in plans.iter().filter(|(table, _)| is_meant(table)) {
         let rows: Vec<&PaperRow> = table.rows.iter().collect();
@@ -39,6 +40,7 @@ pub fn list(
             for job in &jobs {
                 let remaining = folders.remaining(job, &results.records)?;
                 done += usize::from(remaining == Remaining::Done);
+                meant.insert(job.name.clone());
                 left += pace.left(plans, &job.experiment, remaining);
             }
             (done, jobs.len(), pace.together(left))
@@ -61,7 +63,41 @@ pub fn list(
     }
     say!("{}", table::table(1, ["table", "rows", "runs done", "left", "paper", "ours", "ledger"], lines))?;
     say!("Recipe {recipe}; full proofs in percent, lowest to highest.")?;
-    say!("Tables share runs. Each table's time left assumes that only this table is made, {}.", pace.describe())
+    say!("Tables share runs. Each table's time left assumes that only this table is made, {}.", pace.describe())?;
+    let campaigns = || meant.iter().map(|name| (name, folders.campaign(name)));
+    let at_work = campaigns().filter_map(|(name, campaign)| Some((name.clone(), LeaseHolder::read(&campaign.claim())?)));
+    at_work_and_failed(at_work, campaigns().map(|(name, campaign)| Ok((name.clone(), campaign.failure()?))))
+}
+
+/// Prints who is at what, and what failed.
+pub fn at_work_and_failed(
+    at_work: impl Iterator<Item = (String, LeaseHolder)>,
+    failed: impl Iterator<Item = Result<(String, Option<RunFailure>)>>,
+) -> Result<()> {
+    let who = |h: &LeaseHolder| {
+        let job = h.job.clone().unwrap_or_else(|| "-".into());
+        [utc(h.since), h.host.clone(), h.process.number().to_string(), job]
+    };
+    let rows: Vec<[String; 5]> = at_work
+        .map(|(name, holder)| {
+            let [since, host, process, job] = who(&holder);
+            [name, since, host, process, job]
+        })
+        .collect();
+    if !rows.is_empty() {
+        say!("\nAt work:\n{}", table::table(5, ["run", "since", "host", "process", "job"], rows))?;
+    }
+    let mut rows = Vec::new();
+    for failed in failed {
+        if let (name, Some(RunFailure { why, log, holder })) = failed? {
+            let [_, host, _, job] = who(&holder);
+            rows.push([name, host, job, log.display().to_string(), why]);
+        }
+    }
+    if !rows.is_empty() {
+        say!("\nFailed:\n{}", table::table(5, ["run", "host", "job", "log", "why"], rows))?;
+    }
+    Ok(())
 }
 
 /// `--dry-run`: the runs that would be made, in order.

@@ -38,10 +38,19 @@ pub fn make_missing(
     for (table, rows) in selection.tables.iter().filter(|(table, _)| table.kind() == Kind::Sizes) {
         threads.start()?;
         let draws = plans.named(table.name)?.1.draws()?;
-        let mut ledger = results.ledger(table, Recipe::Fast)?.unwrap_or_else(|| Ledger::empty(table));
+        let read = || -> Result<Ledger> {
+            Ok(results.ledger(table, Recipe::Fast)?.unwrap_or_else(|| Ledger::empty(table)))
+        };
         for row in rows {
             interrupt::check()?;
-            if ledger.line_of(row).is_some() || deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            let late = deadline.is_some_and(|deadline| Instant::now() >= deadline);
+            let ledger = read()?;
+            if late || ledger.line_of(row).is_some() {
+                continue;
+            }
+            let claim = results.claim_row(table, row.number)?;
+            // Another process may have just written it.
+            if claim.is_none() || read()?.line_of(row).is_some() {
                 continue;
             }
             let [config, vars] = ["config", "vars"].map(|key| row.text(key).unwrap_or_default());
@@ -61,6 +70,8 @@ pub fn make_missing(
                 key => row.text(key).unwrap_or_default().to_owned(),
             });
             let fields = fields.collect();
+            let _books = results.hold()?;
+            let mut ledger = read()?;
             ledger.lines.push(fields);
             let place = |l: &Vec<String>| {
                 let keys = table.keys().count();

@@ -15,6 +15,7 @@ use serde::Deserialize;
 
 use crate::failure::{Result, bad_input, bad_toml};
 use crate::run_config::read;
+use crate::slurm::SlurmTable;
 
 macro_rules! plans {
     ($($name:literal),+ $(,)?) => {
@@ -49,6 +50,8 @@ pub struct TablePlan {
     pub cost: Option<RunCost>,
     /// What to expect.
     pub expected: Expected,
+    /// What a Slurm task asks for.
+    pub slurm: Option<SlurmTable>,
 }
 
 /// `[table]`
@@ -174,6 +177,11 @@ impl TablePlans {
     /// Tables and plans, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&PaperTable, &TablePlan)> {
         self.all.iter().map(|(table, plan)| (table, plan))
+    }
+
+    /// The `[slurm]` of the plan that was given, if it has one.
+    pub fn slurm(&self) -> SlurmTable {
+        self.all.iter().find_map(|(_, plan)| plan.slurm.clone()).unwrap_or_default()
     }
 
     /// A table with its plan.

@@ -1,0 +1,290 @@
+#!/usr/bin/env python3
+"""Campaigns and sweeps by many processes, on a real Slurm of two nodes (tests/cluster/slurm-here) or without one.
+
+    python3 tests/cluster/cluster.py same target/debug/polystep      what CI runs
+    python3 tests/cluster/cluster.py trouble target/release/polystep --seed 1
+    python3 tests/cluster/cluster.py sixteen target/release/polystep
+
+same: 12 runs and 8 trials over two nodes end with the ledger and the ranking of one process, apart from times.
+trouble: the same while tasks are killed and requeued, a slurmd is killed, and a task runs into its time limit.
+sixteen: 16 processes on one folder without Slurm make 100 runs, each once; what claims, heartbeats and entries cost.
+
+Needs Linux, root, python3 without packages, and for the first two `apt-get install slurm-wlm munge`.
+"""
+
+import argparse
+import csv
+import json
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+LEASES = ("lease.json", "claim.json", ".polystep-")
+TABLE = ["--table", "var1error", "--rows", "1-4", "--plan", "plan.toml"]
+ALONE = ["--device", "cpu", "--threads", "1"]
+
+
+def plan(steps):
+    """A model that knows nothing, tested on two proofs."""
+    return f"""
+[table]
+name = "var1error"
+order = 5
+[fast]
+model = {{ d = 64, layers = 1, heads = 4, ffn = 64, max_positions = 256 }}
+train = {{ batch = 4, steps = {steps}, valid_every = 0, valid_proofs = 2, checkpoint_steps = 50 }}
+[evaluation]
+proofs = 2
+[cost]
+seconds_per_run = 1
+seconds_per_endpoint_run = 1
+seconds_per_paper_run = 1
+seconds_per_evaluation = 1
+[expected]
+paper = [72.7, 98.9]
+"""
+
+
+def sweep(steps):
+    """Eight trials. Two learn nothing, and the median stops them."""
+    return f"""
+data.config = "small_coeff"
+model = {{ d = 64, layers = 1, heads = 4, ffn = 64 }}
+[train]
+batch = 4
+warmup = 0
+schedule = "constant"
+steps = {steps}
+valid_every = {steps}
+valid_proofs = 5
+checkpoint_steps = 50
+[grid]
+"train.lr" = [1e-3, 2e-3, 3e-3, 1e-12]
+"model.dropout" = [0.0, 0.1]
+[sweep]
+grace = 0.2
+"""
+
+
+class Place:
+    """A folder with a plan of 12 runs and a sweep of 8 trials, and the program in it."""
+
+    def __init__(self, polystep, run_steps, trial_steps, seeds):
+        self.folder = tempfile.TemporaryDirectory(prefix="polystep-cluster-")
+        self.path = Path(self.folder.name)
+        self.polystep = str(Path(polystep).resolve())
+        self.seeds = seeds
+        (self.path / "plan.toml").write_text(plan(run_steps))
+        (self.path / "sweep.toml").write_text(sweep(trial_steps))
+        self.environment = os.environ | {"POLYSTEP_MODELS": "none", "POLYSTEP_HEARTBEAT": "1"}
+
+    def start(self, *words):
+        command = [self.polystep, *words]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        return subprocess.Popen(command, cwd=self.path, env=self.environment, stdin=subprocess.DEVNULL, **pipes)
+
+    def run(self, *words):
+        process = self.start(*words)
+        out, err = process.communicate()
+        assert process.returncode == 0, f"{words}: exit {process.returncode}\n{out}\n{err}"
+        return out
+
+    def campaign(self, name):
+        seeds = ["--seeds", str(self.seeds)]
+        return ["reproduce", *TABLE, *seeds, *ALONE, "--runs", f"{name}/runs", "--results", f"{name}/results"]
+
+    def trials(self, name):
+        return ["sweep", "sweep.toml", *ALONE, "--out", f"{name}/sweep"]
+
+    def submit(self, command, *flags):
+        """Submits what is left; gives the number of the job, or none if nothing was."""
+        said = self.run(*command, "--slurm", *flags)
+        return said.split("submitted as job ")[1].split(",")[0] if "submitted" in said else None
+
+    def books(self, name):
+        """Ledgers and ranking without their times."""
+        paths = sorted((self.path / name / "results").glob("**/*.csv")) + [self.path / name / "sweep" / "sweep.csv"]
+        books = {}
+        for path in paths:
+            rows = list(csv.DictReader(path.open()))
+            books[str(path.relative_to(self.path / name))] = [{k: v for k, v in r.items() if k != "seconds"} for r in rows]
+        return books
+
+    def check(self, name, expected):
+        """The books are the expected ones, every run was entered and trained to its end once, and nothing is locked."""
+        books = self.books(name)
+        assert books == expected, f"the books differ:\n{json.dumps(books)}\n{json.dumps(expected)}"
+        hosts = set()
+        claims = sorted((self.path / name / "runs").glob("*/claims.jsonl"))
+        assert len(claims) == 4 * self.seeds, f"{len(claims)} runs were made"
+        for path in claims:
+            lines = [json.loads(line) for line in path.read_text().splitlines()]
+            assert len(lines) == 1, f"{path} was entered {len(lines)} times"
+            ends = (path.parent / "train.log").read_text().count("finished: ")
+            assert ends == 1, f"{path.parent} was trained to its end {ends} times"
+            hosts.add(lines[0]["holder"]["host"])
+        left = [p for p in (self.path / name).rglob("*") if p.name.startswith(LEASES)]
+        assert not left, f"left behind: {left}"
+        return hosts
+
+
+class Slurm:
+    """Slurm with two nodes, for as long as the value is entered."""
+
+    def __enter__(self):
+        self.here = tempfile.mkdtemp(prefix="slurm-here-")
+        os.environ |= {"SLURM_HERE": self.here, "SLURM_CONF": f"{self.here}/slurm.conf"}
+        self.do("start", "2")
+        return self
+
+    def __exit__(self, *_):
+        self.do("stop")
+
+    def do(self, *words):
+        subprocess.run([HERE / "slurm-here", *words], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def tasks(self, *states):
+        """The tasks in some states: their numbers as jobs of their own, as members of an array, and their states."""
+        words = ["squeue", "-h", "-r", "-t", ",".join(states) or "all", "-o", "%A %i %T"]
+        said = subprocess.run(words, check=True, capture_output=True, text=True).stdout
+        return [line.split() for line in said.splitlines()]
+
+    def wait(self, seconds):
+        began = time.monotonic()
+        while self.tasks("PENDING", "RUNNING", "COMPLETING"):
+            assert time.monotonic() - began < seconds, f"still there after {seconds} s: {self.tasks()}"
+            time.sleep(0.2)
+
+
+def one_process(place):
+    """The books of one process without Slurm."""
+    began = time.monotonic()
+    place.run(*place.campaign("one"))
+    place.run(*place.trials("one"))
+    books = place.books("one")
+    rows = {name: len(rows) for name, rows in books.items()}
+    print(f"one process: {rows} in {time.monotonic() - began:.0f} s")
+    assert len(books["sweep/sweep.csv"]) == 8 and len(books["results/var1error.csv"]) == 4 * place.seeds
+    assert any(row["state"] == "hopeless" for row in books["sweep/sweep.csv"]), books["sweep/sweep.csv"]
+    return books
+
+
+def same(options):
+    place = Place(options.polystep, run_steps=3, trial_steps=24, seeds=3)
+    expected = one_process(place)
+    with Slurm() as slurm:
+        began = time.monotonic()
+        asked = ["--tasks", "2", "--time", "10"]
+        jobs = [place.submit(place.campaign("many"), *asked), place.submit(place.trials("many"), *asked)]
+        slurm.wait(120)
+        states = {state for _, _, state in slurm.tasks()}
+        assert states == {"COMPLETED"}, slurm.tasks()
+        hosts = place.check("many", expected)
+        print(f"Slurm, jobs {jobs}, nodes {sorted(hosts)}: the same books in {time.monotonic() - began:.0f} s")
+        assert hosts == {"node1", "node2"}, hosts
+        assert place.submit(place.campaign("many"), *asked) is None, "nothing was left"
+
+
+def trouble(options):
+    dice = random.Random(options.seed)
+    place = Place(options.polystep, run_steps=options.steps, trial_steps=options.steps, seeds=3)
+    expected = one_process(place)
+    left = {"kill": 10, "requeue": 10, "slurmd": 1}
+    done = {"submitted": 0, "time limit": 0}
+    with Slurm() as slurm:
+        began = time.monotonic()
+        said = lambda what: print(f"{time.monotonic() - began:6.1f} s  {what}", flush=True)
+
+        # A task whose script does not listen for the signal runs into its time limit.
+        script = place.run(*place.campaign("many"), "--slurm", "--tasks", "1", "--time", "1", "--dry-run")
+        (place.path / "deaf.sbatch").write_text(script.replace("#SBATCH --signal=", "# "))
+        os.makedirs(place.path / "many/runs/slurm")
+        deaf = subprocess.run(["sbatch", "--parsable", "deaf.sbatch"], cwd=place.path, env=place.environment, check=True,
+                              capture_output=True, text=True).stdout.strip()
+        said(f"job {deaf} will run into its time limit of a minute")
+
+        down = None
+        while True:
+            waiting, running = slurm.tasks("PENDING", "COMPLETING"), slurm.tasks("RUNNING")
+            if not [task for task in waiting + running if not task[1].startswith(f"{deaf}_")]:
+                # The same commands, given again, submit what is left.
+                jobs = [place.submit(place.campaign("many"), "--tasks", "3", "--time", "1", "--warn", "20"),
+                        place.submit(place.trials("many"), "--tasks", "2", "--time", "1", "--warn", "20")]
+                if jobs == [None, None] and not running:
+                    break
+                done["submitted"] += sum(job is not None for job in jobs)
+                said(f"submitted {jobs}")
+            time.sleep(dice.uniform(0.5, 4.0))
+            if down and time.monotonic() > down:
+                slurm.do("revive", "2")
+                said("slurmd of node2 is back")
+                down = None
+            victims = [task for task in slurm.tasks("RUNNING") if not task[1].startswith(f"{deaf}_")]
+            deeds = [deed for deed, times in left.items() if times > 0]
+            if not victims or not deeds or down:
+                continue
+            deed, (job, name, _) = dice.choice(deeds), dice.choice(victims)
+            left[deed] -= 1
+            if deed == "slurmd":
+                slurm.do("kill", "2")
+                down = time.monotonic() + 5
+                said("slurmd of node2 was killed")
+            else:
+                words = {"kill": ["scancel", "--signal=KILL", "--full", job], "requeue": ["scontrol", "requeue", job]}[deed]
+                ended = subprocess.run(words, capture_output=True, text=True)
+                said(f"{deed} {name}" + (f": {ended.stderr.strip()}" if ended.returncode else ""))
+        states = [state for _, name, state in slurm.tasks()]
+        counted = {state: states.count(state) for state in sorted(set(states))}
+        hosts = place.check("many", expected)
+        said(f"the books are those of one process; nodes {sorted(hosts)}; tasks ended as {counted}; {done}")
+        logs = "".join(path.read_text() for path in (place.path / "many").glob("*/slurm/*.log"))
+        said(f"tasks that saved and requeued themselves before their time limit: {logs.count('saved; requeued')}")
+        assert not any(left.values()), f"not enough work for all the trouble: {left} are left; take more --steps"
+        assert "TIMEOUT" in counted, counted
+
+
+def sixteen(options):
+    place = Place(options.polystep, run_steps=options.steps, trial_steps=1, seeds=25)
+    began = time.monotonic()
+    processes = [place.start(*place.campaign("many")) for _ in range(16)]
+    for process in processes:
+        out, err = process.communicate()
+        assert process.returncode == 0, f"exit {process.returncode}\n{out}\n{err}"
+    seconds = time.monotonic() - began
+    folders = sorted((place.path / "many/runs").glob("*/claims.jsonl"))
+    lines = [json.loads(line) for path in folders for line in path.read_text().splitlines()]
+    assert len(folders) == len(lines) == 100, f"{len(folders)} runs, entered {len(lines)} times"
+    rows = list(csv.DictReader((place.path / "many/results/var1error.csv").open()))
+    assert len(rows) == 100 and len({(r["config"], r["granularity"], r["notation"], r["seed"]) for r in rows}) == 100
+    left = [p for p in (place.path / "many").rglob("*") if p.name.startswith(LEASES)]
+    assert not left, left
+    who = {line["holder"]["process"] for line in lines}
+    trained = statistics.median(float(row["seconds"]) for row in rows)
+    print(f"100 runs by {len(who)} of 16 processes on {os.cpu_count()} cores in {seconds:.0f} s, each once; "
+          f"median training {trained:.1f} s")
+    for part in ("claim_ms", "heartbeats_ms", "entry_ms"):
+        values = sorted(line[part] for line in lines)
+        print(f"  {part:<14} median {statistics.median(values):6.1f}   90 % {values[89]:6.1f}   most {values[-1]:6.1f}")
+    total = statistics.median(line["claim_ms"] + line["heartbeats_ms"] + line["entry_ms"] for line in lines)
+    print(f"  together       median {total:6.1f} ms per run")
+    assert total <= 100, "claims, heartbeats and entries cost too much"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("test", choices=["same", "trouble", "sixteen"])
+    parser.add_argument("polystep", help="the program")
+    parser.add_argument("--seed", type=int, default=1, help="of the trouble's random moments")
+    parser.add_argument("--steps", type=int, default=400, help="of training, in each run and trial; not for `same`")
+    options = parser.parse_args()
+    {"same": same, "trouble": trouble, "sixteen": sixteen}[options.test](options)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

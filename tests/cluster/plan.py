@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""The plan of an hour on many GPUs, simulated from recorded times: how long they stand idle, and why.
+
+    python3 tests/cluster/plan.py target/release/polystep --gpus 1000 --minutes 60
+
+The runs and their order are those of `polystep reproduce --all --dry-run`. A run takes as long as its record in results/runs says;
+one without a record takes the time of its plan in reproduce/. Each GPU takes the next run that nobody has claimed. Runs are
+entered one at a time, since ledgers are written by one process at a time. The other times are flags. Their defaults were
+measured: docs/performance.md (start-up, evaluation) and tests/cluster/recorded.txt (claim, entry).
+"""
+
+import argparse
+import heapq
+import json
+import os
+import re
+import subprocess
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def runs(polystep, seeds):
+    """Every run of every table with its seconds on one GPU, in the order in which they are made."""
+    recorded = {}
+    for path in (ROOT / "results/runs").glob("*/metrics.json"):
+        metrics = json.loads(path.read_text())
+        if metrics.get("device") == "NVIDIA H200":
+            recorded[path.parent.name] = metrics["seconds"]
+    with tempfile.TemporaryDirectory() as empty:
+        words = [Path(polystep).resolve(), "reproduce", "--all", "--dry-run", "--device", "cpu", "--seeds", str(seeds)]
+        environment = os.environ | {"POLYSTEP_MODELS": "none"}
+        said = subprocess.run(words, cwd=empty, env=environment, check=True, capture_output=True, text=True).stdout
+    found, known = [], 0
+    for line in said.splitlines():
+        part = re.match(r"train +([0-9:]+) +(\S+)$", line)
+        if part:
+            clock, name = part.groups()
+            planned = sum(int(n) * 60**i for i, n in enumerate(reversed(clock.split(":"))))
+            seconds = recorded.get(re.sub(r"-seed\d+$", "", name))
+            known += seconds is not None
+            found.append(planned if seconds is None else seconds)
+    return found, known
+
+
+def simulate(times, options):
+    """Gives the runs made, and the GPU-seconds that were not training, by their cause."""
+    end = 60 * options.minutes
+    idle = dict.fromkeys(["start-up and claims", "waiting to enter a run", "evaluation", "nothing left to take"], 0.0)
+    free = [(options.stagger * gpu / options.gpus, gpu) for gpu in range(options.gpus)]
+    heapq.heapify(free)
+    books, made, training, queue, entering = 0.0, 0, 0.0, list(reversed(times)), []
+    while free or entering:
+        # What happens next: a GPU takes a run, or a run that is ready is entered.
+        if entering and (not free or entering[0][0] <= free[0][0]):
+            ready, gpu = heapq.heappop(entering)
+            began = max(ready, books)
+            books = began + (options.entry_ms + options.entry_ms_per_record * made) / 1e3
+            idle["waiting to enter a run"] += max(0.0, min(books, end) - min(ready, end))
+            made += books <= end
+            heapq.heappush(free, (books, gpu))
+            continue
+        now, gpu = heapq.heappop(free)
+        if now >= end:
+            continue
+        if not queue:
+            idle["nothing left to take"] += end - now
+            continue
+        at = now + options.claim_ms / 1e3 + options.start_up
+        idle["start-up and claims"] += min(at, end) - now
+        stop = at + queue.pop()
+        training += max(0.0, min(stop, end) - at)
+        ready = stop + options.evaluation
+        idle["evaluation"] += max(0.0, min(ready, end) - min(stop, end))
+        if ready < end:
+            heapq.heappush(entering, (ready, gpu))
+    return made, training, idle
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("polystep", help="the program")
+    parser.add_argument("--gpus", type=int, default=1000)
+    parser.add_argument("--minutes", type=float, default=60)
+    parser.add_argument("--stagger", type=float, default=30, help="seconds until Slurm has started all tasks (assumed)")
+    parser.add_argument("--start-up", type=float, default=3.4, help="seconds until a process trains, kernels compiled")
+    parser.add_argument("--evaluation", type=float, default=6, help="seconds of testing a model on all its sets")
+    parser.add_argument("--claim-ms", type=float, default=CLAIM_MS)
+    parser.add_argument("--entry-ms", type=float, default=ENTRY_MS, help="of an entry into empty books")
+    parser.add_argument("--entry-ms-per-record", type=float, default=ENTRY_MS_PER_RECORD)
+    options = parser.parse_args()
+    once, known = runs(options.polystep, 1)
+    whole = options.gpus * 60 * options.minutes
+    print(f"The campaign once: {len(once)} runs, {sum(once) / 3600:.1f} GPU-hours, the longest {max(once):.0f} s; "
+          f"{known} of them from records")
+    for name, seeds in [("one seed", 1), ("as many seeds as fill the time", None)]:
+        seeds = seeds or int(whole / sum(once)) + 1
+        times = once * seeds
+        made, training, idle = simulate(times, options)
+        print(f"\n{options.gpus} GPUs for {options.minutes:g} minutes, {name} ({seeds}): {made} of {len(times)} runs entered")
+        print(f"  {'training':<26}{100 * training / whole:6.1f} %")
+        for cause, seconds in sorted(idle.items(), key=lambda pair: -pair[1]):
+            print(f"  {cause:<26}{100 * seconds / whole:6.1f} %")
+
+
+CLAIM_MS = 5.0
+ENTRY_MS = 20.0
+ENTRY_MS_PER_RECORD = 0.02
+
+if __name__ == "__main__":
+    main()
