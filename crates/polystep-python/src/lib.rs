@@ -35,6 +35,8 @@ mod _native {
     #[pymodule_export]
     use super::check::{Check, check};
     #[pymodule_export]
+    use super::model::{Answer, Model, ModelProof, ModelStep};
+    #[pymodule_export]
     use super::program::main;
     #[pymodule_export]
     use super::proof::{Proof, Step, prove, sample};
