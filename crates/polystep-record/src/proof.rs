@@ -3,7 +3,7 @@
 //! Infix states have no blanks, and prefix states are tokens joined by one blank. So text and tokens determine each other.
 
 use polystep_core::{
-    Granularity, Guard, Line, Notation, Purpose, Sampler, Setting, StepKind, Style, Writing, WrittenProof, token,
+    Granularity, Guard, Line, Notation, Proof, Purpose, Sampler, Setting, StepKind, Style, Writing, WrittenProof, token,
 };
 use serde::{Deserialize, Serialize};
 
@@ -82,6 +82,25 @@ impl ProofRecord {
     pub fn writing(&self) -> Writing {
         let ProofRecord { setting, granularity, notation, style, .. } = *self;
         Writing { setting, granularity, notation, style }
+    }
+
+    /// The proof of an expression that a person typed.
+    pub fn typed(proof: &Proof, writing: &Writing) -> ProofRecord {
+        let Writing { setting, granularity, notation, style } = *writing;
+        ProofRecord {
+            id: "typed".into(),
+            seed: 0,
+            index: 0,
+            config: "typed".into(),
+            vars: proof.start().vars().max(1),
+            setting,
+            granularity,
+            notation,
+            style,
+            start: writing.print(proof.start()),
+            end: writing.print(proof.end()),
+            steps: writing.lines(proof).map(|line| StepRecord::new(&line, notation)).collect(),
+        }
     }
 
     /// Proof `index` of a sampler.

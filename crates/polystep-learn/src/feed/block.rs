@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use polystep_core::{Examples, Stream};
+use polystep_core::{ExampleSpan, Examples, Stream};
 use serde::{Deserialize, Serialize};
 
 use crate::LearnError;
@@ -50,14 +50,19 @@ impl Block {
         self.counts.rejected += rejected;
     }
 
-    /// Orders the examples at random. Those with more than `longest` tokens on a side, `</s>` included, are left out before
-    /// the order is drawn, and counted as skipped.
-    pub fn shuffle(&mut self, longest: usize, stream: &mut Stream) {
+    /// Puts the examples in the order of their proofs. Those with more than `longest` tokens on a side, `</s>` included, are left
+    /// out, and counted as skipped.
+    pub fn put_in_order(&mut self, longest: usize) {
         let spans = self.examples.spans.iter().enumerate();
         let short = spans.filter(|(_, s)| usize::from(s.src_len.max(s.tgt_len)) < longest);
         self.order.clear();
         self.order.extend(short.map(|(i, _)| i as u32));
         self.counts.skipped += (self.examples.len() - self.order.len()) as u64;
+    }
+
+    /// Orders the examples at random, after the long ones are left out.
+    pub fn shuffle(&mut self, longest: usize, stream: &mut Stream) {
+        self.put_in_order(longest);
         stream.shuffle(&mut self.order);
     }
 
@@ -72,7 +77,7 @@ impl Block {
     }
 
     /// An error if the block has no examples, or fewer than `used`. `who` names the task in the message.
-    pub(super) fn check(&self, who: impl Display, used: u64) -> Result<(), LearnError> {
+    pub fn check(&self, who: impl Display, used: u64) -> Result<(), LearnError> {
         if self.is_empty() {
             let why = "its polynomials belong to the evaluation sets, or are too long for model.max_positions";
             return Err(LearnError::Data(format!("{who} has no examples to learn from: {why}")));
@@ -87,6 +92,11 @@ impl Block {
     /// What was drawn.
     pub fn counts(&self) -> Counts {
         self.counts
+    }
+
+    /// Which example is the i-th that training sees.
+    pub fn span(&self, i: usize) -> &ExampleSpan {
+        &self.examples.spans[self.order[i] as usize]
     }
 
     /// Source and target of the i-th example that training sees.

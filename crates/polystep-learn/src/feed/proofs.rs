@@ -25,6 +25,7 @@ pub struct Proofs {
     longest: usize,
     guard: Arc<Guard>,
     block_proofs: u64,
+    shuffled: bool,
 }
 
 impl Proofs {
@@ -38,7 +39,8 @@ impl Proofs {
         start_threads()?;
         let guard = guard_for(tasks).map_err(|e| LearnError::Data(e.to_string()))?;
         let purpose = Purpose::Train;
-        let proofs = Proofs { tasks: tasks.to_vec(), seed, purpose, longest, guard, block_proofs: BLOCK_PROOFS };
+        let (all, block_proofs) = (tasks.to_vec(), BLOCK_PROOFS);
+        let proofs = Proofs { tasks: all, seed, purpose, longest, guard, block_proofs, shuffled: true };
         proofs.check_room(tasks)?;
         Ok(proofs)
     }
@@ -66,6 +68,11 @@ impl Proofs {
     /// The same in blocks of another size.
     pub(crate) fn with_blocks_of(self, block_proofs: u64) -> Self {
         Proofs { block_proofs, ..self }
+    }
+
+    /// The same with the examples of a block in the order of their proofs.
+    pub fn in_order(self) -> Self {
+        Proofs { shuffled: false, ..self }
     }
 
     /// Whether the guard of a run that learns `tasks` holds the sets of another task. If not, training may have met some of their
@@ -124,7 +131,7 @@ struct ProofGenerator {
 
 impl Generator for ProofGenerator {
     fn fill(&mut self, index: u64, block: &mut Block, stop: &AtomicBool) {
-        let Proofs { longest, guard, block_proofs: n, .. } = &self.source;
+        let Proofs { longest, guard, block_proofs: n, shuffled, .. } = &self.source;
         block.clear();
         let parts = self.samplers.len() as u64;
         for (part, sampler) in (0..).zip(&mut self.samplers) {
@@ -136,6 +143,9 @@ impl Generator for ProofGenerator {
             }
             block.count(share, sampler.rejected() - before);
         }
-        block.shuffle(*longest, &mut self.shuffle.at(index));
+        match shuffled {
+            true => block.shuffle(*longest, &mut self.shuffle.at(index)),
+            false => block.put_in_order(*longest),
+        }
     }
 }

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use polystep_core::proof::{Operand, Rewrite};
 use polystep_core::typed::Names;
 use polystep_core::{Factor, Product, Proof, Setting, State, StepKind, Style, Writing, notation};
-use polystep_record::{ProofRecord, StepRecord};
+use polystep_record::ProofRecord;
 
 use crate::failure::Result;
 use crate::table::counted;
@@ -95,22 +95,7 @@ fn summary(proof: &Proof) -> String {
 
 /// A proof as one JSON record, in the variables of the language.
 pub fn record(proof: &Proof, writing: &Writing, out: &mut impl Write) -> Result<()> {
-    let Writing { setting, granularity, notation, style } = *writing;
-    let record = ProofRecord {
-        id: "typed".into(),
-        seed: 0,
-        index: 0,
-        config: "typed".into(),
-        vars: proof.start().vars().max(1),
-        setting,
-        granularity,
-        notation,
-        style,
-        start: writing.print(proof.start()),
-        end: writing.print(proof.end()),
-        steps: writing.lines(proof).map(|line| StepRecord::new(&line, notation)).collect(),
-    };
-    serde_json::to_writer(&mut *out, &record)?;
+    serde_json::to_writer(&mut *out, &ProofRecord::typed(proof, writing))?;
     Ok(writeln!(out)?)
 }
 
