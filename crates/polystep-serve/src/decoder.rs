@@ -257,9 +257,12 @@ impl<M: Decodes> Rounds<M> {
         if lines.is_empty() {
             return Vec::new();
         }
-        match (self.attempt(|rounds, stepper| {
-            assisted_steps(stepper, &rounds.writing, lines, &mut AnswerCache::default())
-        }), lines) {
+        match (
+            self.attempt(|rounds, stepper| {
+                assisted_steps(stepper, &rounds.writing, lines, &mut AnswerCache::default())
+            }),
+            lines,
+        ) {
             (Ok(answers), _) => answers.into_iter().map(Ok).collect(),
             (Err(error), [_]) => vec![Err(error)],
             (Err(_), lines) => lines.iter().flat_map(|line| self.decode(std::slice::from_ref(line))).collect(),
@@ -267,10 +270,7 @@ impl<M: Decodes> Rounds<M> {
     }
 
     /// Calls `f` with the stepper. After an error or a panic the stepper is made anew.
-    fn attempt<T>(
-        &mut self,
-        f: impl FnOnce(&Self, &mut dyn Stepper) -> Result<T, EngineError>,
-    ) -> Result<T, String> {
+    fn attempt<T>(&mut self, f: impl FnOnce(&Self, &mut dyn Stepper) -> Result<T, EngineError>) -> Result<T, String> {
         let taken = self.stepper.take();
         let made = AssertUnwindSafe(|| {
             let mut stepper = match taken {

@@ -127,10 +127,22 @@ mod tests {
     #[test]
     fn only_names_of_this_server_are_answered() {
         let host = |host| admitted("127.0.0.1:8017", &[("host", host)], "/");
-        for good in ["127.0.0.1:8017", "localhost:8017", "LOCALHOST:8017", "[::1]:8017", "lab.example", "lab.example:443"] {
+        for good in
+            ["127.0.0.1:8017", "localhost:8017", "LOCALHOST:8017", "[::1]:8017", "lab.example", "lab.example:443"]
+        {
             assert!(host(good), "{good}");
         }
-        for bad in ["evil.example", "evil.example:8017", "localhost", "localhost:80", "10.0.0.1:8017", "", "localhost.evil.example:8017", "127.0.0.1:8017:8017", "[::1"] {
+        for bad in [
+            "evil.example",
+            "evil.example:8017",
+            "localhost",
+            "localhost:80",
+            "10.0.0.1:8017",
+            "",
+            "localhost.evil.example:8017",
+            "127.0.0.1:8017:8017",
+            "[::1",
+        ] {
             assert!(!host(bad), "{bad}");
         }
         assert!(!admitted("127.0.0.1:8017", &[], "/"), "no Host");
@@ -142,9 +154,8 @@ mod tests {
 
     #[test]
     fn only_our_own_page_may_ask() {
-        let with = |name, value| {
-            admitted("127.0.0.1:8017", &[("host", "localhost:8017"), (name, value)], "/api/models")
-        };
+        let with =
+            |name, value| admitted("127.0.0.1:8017", &[("host", "localhost:8017"), (name, value)], "/api/models");
         assert!(with("origin", "http://localhost:8017") && with("sec-fetch-site", "same-origin"));
         for bad in ["http://evil.example", "null", "http://localhost:8018", "http://127.0.0.1:8017", ""] {
             assert!(!with("origin", bad), "{bad}");

@@ -216,7 +216,8 @@ mod tests {
         assert_eq!(list().state, RunState::Training, "it has just begun");
         let valid = r#"{"kind":"valid","step":9,"examples":90,"full_proof":0.5,"stepwise":0.75}"#;
         let log = folder.join("metrics.jsonl");
-        fs::write(&log, format!("{valid}\n{{\"kind\":\"train\",\"step\":10,\"examples\":100,\"loss\":1.5}}\n{{\"ki")).unwrap();
+        fs::write(&log, format!("{valid}\n{{\"kind\":\"train\",\"step\":10,\"examples\":100,\"loss\":1.5}}\n{{\"ki"))
+            .unwrap();
         let run = list();
         assert_eq!((run.state, run.examples, run.full_proof), (RunState::Training, Some(100), Some(50.0)));
         let long_ago = SystemTime::now() - 2 * SILENCE;

@@ -103,18 +103,14 @@ mod tests {
         let lines: Vec<Line> = writing.lines(&exact).collect();
         let steps = shown_steps(&exact, &writing, &lines);
         assert_eq!(steps.len(), lines.len());
-        let mark = |text: &str, at: &Range<usize>| {
-            format!("{}<{}>{}", &text[..at.start], &text[at.clone()], &text[at.end..])
-        };
+        let mark =
+            |text: &str, at: &Range<usize>| format!("{}<{}>{}", &text[..at.start], &text[at.clone()], &text[at.end..]);
         steps.iter().map(|s| [mark(&s.before, &s.rewritten), mark(&s.after, &s.into)]).collect()
     }
 
     #[test]
     fn what_was_rewritten_into_what() {
-        let steps = [
-            ["<(x1+1)*(x1+2)>+(3*x1)", "<(x1^2+3*x1+2)>+(3*x1)"],
-            ["<(x1^2+3*x1+2)+(3*x1)>", "<x1^2+6*x1+2>"],
-        ];
+        let steps = [["<(x1+1)*(x1+2)>+(3*x1)", "<(x1^2+3*x1+2)>+(3*x1)"], ["<(x1^2+3*x1+2)+(3*x1)>", "<x1^2+6*x1+2>"]];
         let start = "(x1+1)*(x1+2)+(3*x1)";
         for notation in Notation::ALL {
             assert_eq!(marked(Setting::Plain, notation, start), steps, "people read infix");

@@ -34,12 +34,7 @@ pub struct TermAttention {
 }
 
 /// Adds up the attention of tokens to that of terms; none if the terms of a line are not known.
-pub fn term_attention(
-    writing: &Writing,
-    input: &[u8],
-    output: &[u8],
-    map: &AttentionMap,
-) -> Option<TermAttention> {
+pub fn term_attention(writing: &Writing, input: &[u8], output: &[u8], map: &AttentionMap) -> Option<TermAttention> {
     let (from, to) = (terms(input, writing)?, terms(output, writing)?);
     let weight = |row: &Range<usize>, column: &Range<usize>| {
         let sum: f32 = row.clone().map(|token| map.row(token)[column.clone()].iter().sum::<f32>()).sum();

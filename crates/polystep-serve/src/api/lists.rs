@@ -88,7 +88,8 @@ pub async fn random(
         query.map_err(|_| Refusal::bad_request("ask with ?space=NAME&vars=N&seed=N"))?;
     let answer = aside(move || {
         let models = app.catalog.models();
-        let learned = models.iter().flat_map(|model| &model.known.tasks).find(|t| t.space.key == space && t.vars == vars);
+        let learned =
+            models.iter().flat_map(|model| &model.known.tasks).find(|t| t.space.key == space && t.vars == vars);
         let space = match learned {
             Some(task) => task.space.clone(),
             None => Space::named(&space).map_err(Refusal::unprocessable)?,

@@ -45,9 +45,7 @@ async fn file(request: Request) -> Response {
 }
 
 /// Work that is too long for the threads of the network. A panic in it is this request's own.
-async fn aside<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, Refusal> + Send + 'static,
-) -> Result<T, Refusal> {
+async fn aside<T: Send + 'static>(work: impl FnOnce() -> Result<T, Refusal> + Send + 'static) -> Result<T, Refusal> {
     let failed = |_| Refusal::internal("this request failed: please report it");
     tokio::task::spawn_blocking(work).await.map_err(failed)?
 }
