@@ -366,7 +366,8 @@ at("gallery").addEventListener("toggle", async () => {
       model.value = failure.model;
       read();
       prove(0);
-      at("prove-title").scrollIntoView();
+      at("gallery").open = false;
+      expr.focus();
     });
     return make("li", {}, button);
   };

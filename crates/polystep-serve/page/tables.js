@@ -44,6 +44,12 @@ function number(value, unit) {
   return value.toFixed(2);
 }
 
+/** The paper's number as it prints it; counts are shortened. */
+function printed(text, unit) {
+  if (text === null) return "–";
+  return unit === "count" && !Number.isNaN(Number(text)) ? number(Number(text), unit) : text;
+}
+
 function draw() {
   if (!table) return;
   const keys = [...new Set(table.rows.flatMap((row) => Object.keys(row.keys)))].filter((key) => table.rows.some((row) => row.keys[key]));
@@ -70,7 +76,7 @@ function draw() {
   const cell = (cell, column) => make("td", { class: "number" },
     make("span", { class: cell.lower ? "lower" : null }, `${number(cell.ours, column.unit)}${cell.lower ? " ▼" : ""}`),
     cell.interval ? make("span", { class: "interval" }, `${number(cell.interval[0], column.unit)} to ${number(cell.interval[1], column.unit)}`) : null,
-    make("span", { class: "paper" }, cell.paper === null ? "paper –" : `paper ${cell.paper}`));
+    make("span", { class: "paper" }, `paper ${printed(cell.paper, column.unit)}`));
   const line = ({ row, runs }) => make("tr", {}, ...keys.map((key, i) => make(i ? "td" : "th", i ? {} : { scope: "row" }, row.keys[key] ?? "")),
     ...row.cells.map((c, i) => cell(c, table.columns[i])),
     make("td", {}, ...(runs.length ? runs.map((name) => make("button", { type: "button", on: { click: () => showRecord(name) } }, name)) : ["–"])));

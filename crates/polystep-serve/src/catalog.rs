@@ -49,10 +49,10 @@ pub struct ReadyModel {
 
 /// All models.
 pub struct Catalog {
-    bundled: Vec<NamedModel>,
+    bundled: Vec<Arc<NamedModel>>,
     runs: Option<PathBuf>,
     threads: usize,
-    of_runs: Mutex<Option<(Instant, Vec<NamedModel>)>>,
+    of_runs: Mutex<Option<(Instant, Vec<Arc<NamedModel>>)>>,
     /// The decoders, the one asked last at the end.
     loaded: Mutex<Vec<(String, Arc<Decoder>)>>,
 }
@@ -61,13 +61,13 @@ impl Catalog {
     /// The models of these folders. A bundled model that is damaged is an error; a run's is left out.
     pub fn open(models: Option<PathBuf>, runs: Option<PathBuf>, threads: usize) -> Result<Catalog, LearnError> {
         let known = models.map(|folder| known_models(&folder)).transpose()?.unwrap_or_default();
-        let named = |known: KnownModel| NamedModel { name: RunFolder::new(&known.folder).name(), known };
+        let named = |known: KnownModel| Arc::new(NamedModel { name: RunFolder::new(&known.folder).name(), known });
         let bundled = known.into_iter().filter(proves).map(named).collect();
         Ok(Catalog { bundled, runs, threads, of_runs: Mutex::default(), loaded: Mutex::default() })
     }
 
     /// All models, the bundled ones first.
-    pub fn models(&self) -> Vec<NamedModel> {
+    pub fn models(&self) -> Vec<Arc<NamedModel>> {
         let mut all = self.bundled.clone();
         let mut of_runs = self.of_runs.lock().unwrap_or_else(PoisonError::into_inner);
         let (_, runs) = match of_runs.take().filter(|(read, _)| read.elapsed() < FRESH) {
@@ -78,14 +78,14 @@ impl Catalog {
         all
     }
 
-    fn read_runs(&self) -> Vec<NamedModel> {
+    fn read_runs(&self) -> Vec<Arc<NamedModel>> {
         let entries = self.runs.as_ref().and_then(|runs| runs.read_dir().ok());
         let mut folders: Vec<PathBuf> = entries.into_iter().flatten().flatten().map(|entry| entry.path()).collect();
         folders.sort();
         let finished = |folder: &PathBuf| RunFolder::new(folder).has_model() && RunFolder::new(folder).is_finished();
         let known = folders.into_iter().filter(finished).filter_map(|folder| KnownModel::open(folder).ok());
         let name = |known: &KnownModel| Some(format!("runs/{}", known.folder.file_name()?.to_str()?));
-        known.filter(proves).filter_map(|known| Some(NamedModel { name: name(&known)?, known })).collect()
+        known.filter(proves).filter_map(|known| Some(Arc::new(NamedModel { name: name(&known)?, known }))).collect()
     }
 
     /// The model of this name, or without a name the bundled one that fits the start.
@@ -107,7 +107,7 @@ impl Catalog {
             }
         };
         let decoder = self.decoder(&model)?;
-        Ok(ReadyModel { name: model.name, why, decoder })
+        Ok(ReadyModel { name: model.name.clone(), why, decoder })
     }
 
     /// The decoder of a model, started if it is not running. The one that was not asked for longest makes room.

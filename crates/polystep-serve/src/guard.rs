@@ -29,6 +29,9 @@ const HEADERS: [(HeaderName, &str); 6] = [
     (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
 ];
 
+/// The longest header, and the longest address, in bytes. No browser sends as much.
+const LONGEST: [usize; 2] = [16 * 1024, 8 * 1024];
+
 /// By which names the server is known.
 pub struct Hosts {
     bound: SocketAddr,
@@ -61,6 +64,13 @@ impl Hosts {
     /// Refuses requests that are meant for somebody else, or that somebody else's page sends.
     pub fn admit(&self, headers: &HeaderMap, uri: &Uri) -> Result<(), Refusal> {
         let refuse = |sentence: &str| Err(Refusal::new(StatusCode::FORBIDDEN, sentence));
+        let header: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
+        if header > LONGEST[0] {
+            return Err(Refusal::new(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "the header is too long"));
+        }
+        if uri.path().len() + uri.query().map_or(0, str::len) > LONGEST[1] {
+            return Err(Refusal::new(StatusCode::URI_TOO_LONG, "the address is too long"));
+        }
         let mut hosts = headers.get_all(header::HOST).iter();
         let host = match (hosts.next().map(HeaderValue::to_str), hosts.next()) {
             (Some(Ok(host)), None) => host,

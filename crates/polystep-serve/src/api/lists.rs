@@ -48,7 +48,7 @@ pub async fn models(State(app): State<Arc<App>>) -> Result<Response, Refusal> {
         let learned = models.iter().flat_map(|model| &model.known.tasks).map(|t| (t.space.key.clone(), t.vars));
         let spaces: BTreeSet<ListedSpace> =
             named.chain(learned).map(|(space, vars)| ListedSpace { space, vars }).collect();
-        let models: Vec<ListedModel> = models.iter().map(listed).collect();
+        let models: Vec<ListedModel> = models.iter().map(|model| listed(model)).collect();
         Ok(serde_json::json!({ "models": models, "spaces": spaces }))
     });
     Ok(JsonAnswer(answer.await?).into_response())
