@@ -32,6 +32,7 @@ mod quickstart;
 mod report;
 mod reproduce;
 mod run_config;
+mod serve;
 mod slots;
 mod slurm;
 mod sweep;
@@ -88,6 +89,8 @@ commands! {
     Generate generate;
     /// Simplify a polynomial step by step
     Prove prove;
+    /// Open a page on which a model proves what you type, and runs and tables are shown
+    Serve serve;
     /// Check proofs, step examples or predictions; count verdicts and explain the first failures
     Check check;
     /// Estimate how large a problem space is, with the paper's number beside ours
