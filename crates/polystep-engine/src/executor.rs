@@ -7,7 +7,7 @@
 use crate::{Batch, EngineError, Program, Result, Slot};
 
 /// The largest batch an executor must take; memory is allocated once for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
     /// Sequences in a batch.
     pub sequences: usize,

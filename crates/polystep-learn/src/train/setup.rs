@@ -8,7 +8,7 @@ use polystep_engine::{Limits, Program};
 use super::RunState;
 use crate::LearnError;
 use crate::config::{ConfigError, RunConfig};
-use crate::feed::{BatchQueue, Counts, Curriculum, EvalSet, Feed, Lessons, Position, Proofs, Source, Syllabus};
+use crate::feed::{BatchQueue, Curriculum, EvalSet, Feed, Lessons, Proofs, Source, Syllabus};
 use crate::model::{ModelConfig, ParamLayout, evaluation_program, training_program};
 
 /// Proofs whose lengths decide how much memory is set up.
@@ -70,19 +70,8 @@ impl RunSetup {
 
     /// The state before the first step.
     pub(super) fn first_state(&self) -> RunState {
-        RunState {
-            step: 0,
-            examples: 0,
-            position: Position::default(),
-            seed: self.seed(),
-            counts: Counts::default(),
-            seconds: 0.0,
-            best: None,
-            validated: 0,
-            window: Default::default(),
-            limits: self.limits,
-            course: self.curriculum.as_ref().map(|curriculum| curriculum.syllabus.begin()),
-        }
+        let course = self.curriculum.as_ref().map(|curriculum| curriculum.syllabus.begin());
+        RunState { seed: self.seed(), limits: self.limits, course, ..RunState::default() }
     }
 
     /// The batches from where a state left off; `threads` make them.

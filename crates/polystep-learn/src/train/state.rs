@@ -11,7 +11,7 @@ use crate::feed::{BLOCK_PROOFS, Counts, Course, Position};
 const MOST_STEPS: u64 = 1 << 16;
 
 /// What a run knows beside its numbers.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunState {
     /// Optimiser steps done.
     pub step: u64,
