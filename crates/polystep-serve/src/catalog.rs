@@ -129,10 +129,9 @@ impl Catalog {
 
     /// Starts the decoder of the model that is chosen for the page's example.
     pub fn warm_up(&self) {
-        let example = polystep_core::typed::read("(x+1)*(x+2)+3*x").ok().and_then(|typed| typed.unsigned_state());
-        if let Some(start) = example {
+        if let Ok(example) = polystep_core::typed::read("(x+1)*(x+2)+3*x") {
             // Without a model the page says so.
-            let _ = self.choose(None, &start);
+            let _ = self.choose(None, example.state());
         }
     }
 }
