@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::extract::{Query, State};
 use axum::response::{IntoResponse, Response};
 use polystep_core::space::KEYS;
-use polystep_core::{Polynomials, Purpose, Space, Style, Task, Writing};
+use polystep_core::{Polynomials, Purpose, Space, Style, Subtask, Task, Writing};
 use serde::{Deserialize, Serialize};
 
 use super::aside;
@@ -44,7 +44,8 @@ struct ListedSpace {
 pub async fn models(State(app): State<Arc<App>>) -> Result<Response, Refusal> {
     let answer = aside(move || {
         let models = app.catalog.models();
-        let named = KEYS.iter().flat_map(|key| [1, 2].map(|vars| (key.to_string(), vars)));
+        let keys = KEYS.iter().flat_map(|key| [key.to_string(), format!("{key}/{}", Subtask::Signed)]);
+        let named = keys.flat_map(|key| [1, 2].map(|vars| (key.clone(), vars)));
         let learned = models.iter().flat_map(|model| &model.known.tasks).map(|t| (t.space.key.clone(), t.vars));
         let spaces: BTreeSet<ListedSpace> =
             named.chain(learned).map(|(space, vars)| ListedSpace { space, vars }).collect();
@@ -92,7 +93,7 @@ pub async fn random(
             models.iter().flat_map(|model| &model.known.tasks).find(|t| t.space.key == space && t.vars == vars);
         let space = match learned {
             Some(task) => task.space.clone(),
-            None => Space::named(&space).map_err(Refusal::unprocessable)?,
+            None => Space::of_key(&space).map_err(Refusal::unprocessable)?,
         };
         Space::validate_vars(vars).map_err(Refusal::unprocessable)?;
         let style = Style::default();
