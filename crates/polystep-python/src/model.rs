@@ -6,7 +6,9 @@ use std::sync::{Mutex, PoisonError};
 use polystep_core::{State, Style, token};
 use polystep_engine::EngineError;
 use polystep_engine::cuda::Cuda;
-use polystep_learn::decode::{AnswerCache, Branch, Capacity, EngineStepper, Hypothesis, Stepper, TopTokens, beam_search};
+use polystep_learn::decode::{
+    AnswerCache, Branch, Capacity, EngineStepper, Hypothesis, Stepper, TopTokens, beam_search,
+};
 use polystep_learn::prove::{OpenProof, Problem, ProveError, ProveOptions, prove};
 use polystep_learn::trained::TrainedModel;
 use pyo3::exceptions::PyFileNotFoundError;

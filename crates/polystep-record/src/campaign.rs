@@ -85,7 +85,8 @@ impl CampaignFolder {
         let path = self.path.join("claims.jsonl");
         let text = serde_json::to_string(line).map_err(|e| RecordError::document(&path, e))?;
         let file = OpenOptions::new().create(true).append(true).open(&path);
-        file.and_then(|mut file| file.write_all(format!("{text}\n").as_bytes())).map_err(RecordError::file("write", path))
+        file.and_then(|mut file| file.write_all(format!("{text}\n").as_bytes()))
+            .map_err(RecordError::file("write", path))
     }
 
     fn failed(&self) -> PathBuf {

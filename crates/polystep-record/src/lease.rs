@@ -355,7 +355,8 @@ impl Own {
     fn beat(&self, beat: u64) {
         let began = Instant::now();
         let (_, place) = self.holder.text();
-        let _ = self.file.write_all_at(format!("{beat:>DIGITS$}").as_bytes(), place).and_then(|()| self.file.sync_data());
+        let _ =
+            self.file.write_all_at(format!("{beat:>DIGITS$}").as_bytes(), place).and_then(|()| self.file.sync_data());
         self.spent.fetch_add(began.elapsed().as_micros() as u64, Ordering::Relaxed);
     }
 }

@@ -131,8 +131,12 @@ pub fn sweep(folder: &Path) {
 /// Removes what a process left half-written beside a file and one folder below, after its lease has been taken over.
 pub(crate) fn sweep_of(path: &Path, process: &ProcessMark) {
     let folder = folder_of(path);
-    let below = fs::read_dir(folder).into_iter().flatten().flatten().filter(|e| e.file_type().is_ok_and(|kind| kind.is_dir()));
-    below.map(|entry| entry.path()).chain([folder.to_owned()]).for_each(|f| remove_temporaries(&f, |mark| mark == process));
+    let below =
+        fs::read_dir(folder).into_iter().flatten().flatten().filter(|e| e.file_type().is_ok_and(|kind| kind.is_dir()));
+    below
+        .map(|entry| entry.path())
+        .chain([folder.to_owned()])
+        .for_each(|f| remove_temporaries(&f, |mark| mark == process));
 }
 
 fn remove_temporaries(folder: &Path, of: impl Fn(&ProcessMark) -> bool) {

@@ -38,7 +38,7 @@ struct Outcome {
 fn problem(polynomials: &mut Polynomials, index: u64) -> (String, Vec<String>) {
     let writing = Writing::default();
     polynomials.draw(index);
-    let start = polynomials.state();
+    let start = polynomials.state(writing.notation);
     let proof = writing.proof(&start).expect("a sampled polynomial");
     (writing.print(&start), writing.lines(&proof).map(|line| writing.text(&line.target)).collect())
 }

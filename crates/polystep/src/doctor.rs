@@ -99,7 +99,10 @@ pub fn run(args: Args) -> Result<()> {
 fn described(info: &Info) -> String {
     let ((major, minor), memory) = (info.capability, info.memory_mib / 1024);
     let multiprocessors = counted(info.processors, "multiprocessor");
-    format!("{}, compute capability {major}.{minor}, {multiprocessors}, {memory} GiB, driver for {}", info.device, info.driver)
+    format!(
+        "{}, compute capability {major}.{minor}, {multiprocessors}, {memory} GiB, driver for {}",
+        info.device, info.driver
+    )
 }
 
 /// The device with CUDA, or without it.

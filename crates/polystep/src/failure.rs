@@ -91,7 +91,9 @@ impl Failure {
     pub fn report(self) -> u8 {
         let (text, code) = match self {
             Failure::BadInput(report) => (render(report.as_ref()), 2),
-            Failure::InUse(error) => (format!("error: {}\n", printable(&error.to_string())), if interrupt::is_child() { BUSY } else { 2 }),
+            Failure::InUse(error) => {
+                (format!("error: {}\n", printable(&error.to_string())), if interrupt::is_child() { BUSY } else { 2 })
+            }
             Failure::Runtime(error) => (format!("error: {}\n", printable(&sentence(&error))), 1),
             Failure::AnsweredNo => return 1,
             Failure::Interrupted => ("interrupted; nothing half-written is left\n".to_owned(), 130),

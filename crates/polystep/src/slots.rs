@@ -68,7 +68,9 @@ impl SlotArgs {
             (Device::Cpu | Device::Cuda(Some(_)), Some(_), _) => {
                 return Err(bad_input(format!("--gpus chooses GPUs, and so does --device {}: give one", self.device)));
             }
-            (_, Some(_), None) => return Err(bad_input("--gpus needs a GPU; `polystep doctor` says why none is found")),
+            (_, Some(_), None) => {
+                return Err(bad_input("--gpus needs a GPU; `polystep doctor` says why none is found"));
+            }
             (_, Some(GpuList(gpus)), Some(visible)) => {
                 if let Some(missing) = gpus.iter().find(|gpu| **gpu >= visible) {
                     return Err(bad_input(format!("there is no GPU {missing}: {visible} can be seen, from 0")));
@@ -88,7 +90,12 @@ impl SlotArgs {
 mod tests {
     use super::*;
 
-    fn assigned(device: &str, gpus: Option<&str>, jobs: u8, visible: Option<u32>) -> std::result::Result<String, String> {
+    fn assigned(
+        device: &str,
+        gpus: Option<&str>,
+        jobs: u8,
+        visible: Option<u32>,
+    ) -> std::result::Result<String, String> {
         let gpus = gpus.map(str::parse).transpose()?;
         let args = SlotArgs { device: device.parse()?, gpus, jobs };
         let slots = args.assigned(visible).map_err(|failure| format!("{failure:?}"))?;

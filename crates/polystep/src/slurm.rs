@@ -14,8 +14,8 @@ use serde::Deserialize;
 
 use crate::failure::{Result, bad_toml};
 use crate::run_config::read;
-use crate::{launch, say};
 use crate::table::counted;
+use crate::{launch, say};
 
 /// `[slurm]`: what a task asks the cluster for.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -278,7 +278,11 @@ pub fn unclaimed<T>(work: Vec<T>, lease: impl Fn(&T) -> PathBuf, dry_run: bool) 
 /// A word as the shell reads it.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_./:=,+-@%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
 }
 
 #[cfg(test)]
@@ -313,7 +317,9 @@ mod tests {
         let toml = "[slurm]\npartition = \"gpu\"\ntime = \"4:00:00\"\nmemory = \"32G\"\ngpus_per_task = 2\nwarn = 60\n\
                     sbatch = [\"--constraint=h200\"]\nsetup = [\"module load cuda\"]\n";
         let full = script(&SlurmTable::of_toml("a.toml", toml).unwrap_or_else(|e| panic!("{e:?}")));
-        for line in ["partition=gpu", "time=4:00:00", "mem=32G", "gpus-per-task=2", "constraint=h200", "signal=B:TERM@60"] {
+        for line in
+            ["partition=gpu", "time=4:00:00", "mem=32G", "gpus-per-task=2", "constraint=h200", "signal=B:TERM@60"]
+        {
             assert!(full.contains(&format!("\n#SBATCH --{line}\n")), "{line}: {full}");
         }
         assert!(full.contains("\nmodule load cuda\n") && full.contains("\n#SBATCH --array=1-2\n"), "{full}");

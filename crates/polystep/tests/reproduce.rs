@@ -241,7 +241,10 @@ fn a_failed_run_is_named_and_tried_again() {
     let output = here.run("--table var1error --rows 1");
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains(&format!("; see runs/{RUN}/train.log")) && said.contains(&format!("1 run failed: {RUN}")), "{said}");
+    assert!(
+        said.contains(&format!("; see runs/{RUN}/train.log")) && said.contains(&format!("1 run failed: {RUN}")),
+        "{said}"
+    );
     let list = here.ok("--table var1error --list");
     assert!(list.contains("Failed:\n") && list.contains(&format!("runs/{RUN}/train.log")), "{list}");
     let task = |job: &str| {

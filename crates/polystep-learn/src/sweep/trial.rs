@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Trial;
 use crate::LearnError;
-use crate::train::TrainingFolder;
 use crate::train::Spent;
+use crate::train::TrainingFolder;
 use polystep_record::folder::{lease_of, read_text};
 use polystep_record::{
     Claim, JsonLines, Lease, LeaseHolder, LeaseWatch, LogLine, RecordError, RunFolder, ValidLine, write_whole,
@@ -141,7 +141,11 @@ impl TrialFolder {
         let path = self.folder.ended();
         let parse = |text: String| {
             let help = ": remove it to continue the trial".into();
-            serde_json::from_str(&text).map_err(|e| LearnError::Damaged { path: path.clone(), why: e.to_string(), help })
+            serde_json::from_str(&text).map_err(|e| LearnError::Damaged {
+                path: path.clone(),
+                why: e.to_string(),
+                help,
+            })
         };
         read_text(&path)?.map(parse).transpose()
     }

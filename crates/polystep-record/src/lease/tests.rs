@@ -63,7 +63,11 @@ fn another_hosts_lease_is_taken_over_after_three_silent_heartbeats() {
     let mut beat = 0;
     while began.elapsed() < Duration::from_millis(200) {
         let claim = watch.claim(&path).unwrap();
-        assert!(if beat < 2 { matches!(claim, Claim::Unclear(_) | Claim::Theirs(_)) } else { matches!(claim, Claim::Theirs(_)) });
+        assert!(if beat < 2 {
+            matches!(claim, Claim::Unclear(_) | Claim::Theirs(_))
+        } else {
+            matches!(claim, Claim::Theirs(_))
+        });
         beat += 1;
         leave(&path, ProcessMark::elsewhere(), beat);
         thread::sleep(Duration::from_millis(5));
@@ -146,7 +150,10 @@ fn a_heartbeat_changes_the_number_and_nothing_else() {
     lease.own.beat(12_345);
     let after = fs::read_to_string(&path).unwrap();
     assert_eq!(after.len(), before.len());
-    assert_eq!(LeaseHolder::parse(after.as_bytes()), LeaseHolder { beat: 12_345, ..LeaseHolder::parse(before.as_bytes()) });
+    assert_eq!(
+        LeaseHolder::parse(after.as_bytes()),
+        LeaseHolder { beat: 12_345, ..LeaseHolder::parse(before.as_bytes()) }
+    );
 }
 
 #[test]

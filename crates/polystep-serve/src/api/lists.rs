@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::extract::{Query, State};
 use axum::response::{IntoResponse, Response};
 use polystep_core::space::KEYS;
-use polystep_core::{Polynomials, Purpose, Space, Style, Subtask, Task, Writing};
+use polystep_core::{Notation, Polynomials, Purpose, Space, Style, Subtask, Task, Writing};
 use serde::{Deserialize, Serialize};
 
 use super::aside;
@@ -99,7 +99,7 @@ pub async fn random(
         let style = Style::default();
         let mut drawn = Polynomials::new(&space, vars, style, seed, Purpose::Train).map_err(Refusal::unprocessable)?;
         drawn.draw(0);
-        let expr = Writing::default().print(&drawn.state());
+        let expr = Writing::default().print(&drawn.state(Notation::Infix));
         Ok(serde_json::json!({ "expr": expr, "space": space.key, "vars": vars, "seed": seed }))
     });
     Ok(JsonAnswer(answer.await?).into_response())

@@ -295,7 +295,9 @@ impl Args {
         let Args { all, rows, search, minutes, slots, threads, .. } = self;
         let SlotArgs { device, gpus, jobs } = slots;
         let mut words = self.places();
-        words.extend([(*all, "--all"), (*search, "--search")].into_iter().filter(|(on, _)| *on).map(|(_, w)| w.to_owned()));
+        words.extend(
+            [(*all, "--all"), (*search, "--search")].into_iter().filter(|(on, _)| *on).map(|(_, w)| w.to_owned()),
+        );
         let threads = threads.threads.map(|n| n.to_string());
         for (name, value) in [
             ("--rows", rows.clone()),

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::Context;
-use polystep_record::{Lease, RecordError, RunFolder};
 use polystep_record::folder::lease_of;
+use polystep_record::{Lease, RecordError, RunFolder};
 use polystep_study::ledger::Ledger;
 use polystep_study::records::{RunRecord, RunRecords};
 use polystep_study::tables::{Kind, PaperTable, Recipe};
@@ -41,7 +41,8 @@ impl ResultsFolder {
             note(format_args!("note: there is no folder {}{looked}: no run is known yet", folders.results.display()));
         }
         let (folder, stamps) = (folders.records(), BTreeMap::new());
-        let mut results = ResultsFolder { results: folders.results.clone(), folder, records: RunRecords::default(), stamps };
+        let mut results =
+            ResultsFolder { results: folders.results.clone(), folder, records: RunRecords::default(), stamps };
         results.read_all()?;
         for table in PaperTable::all() {
             for recipe in [Recipe::Fast, Recipe::Paper] {

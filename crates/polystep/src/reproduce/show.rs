@@ -65,7 +65,8 @@ pub fn list(
     say!("Recipe {recipe}; full proofs in percent, lowest to highest.")?;
     say!("Tables share runs. Each table's time left assumes that only this table is made, {}.", pace.describe())?;
     let campaigns = || meant.iter().map(|name| (name, folders.campaign(name)));
-    let at_work = campaigns().filter_map(|(name, campaign)| Some((name.clone(), LeaseHolder::read(&campaign.claim())?)));
+    let at_work =
+        campaigns().filter_map(|(name, campaign)| Some((name.clone(), LeaseHolder::read(&campaign.claim())?)));
     at_work_and_failed(at_work, campaigns().map(|(name, campaign)| Ok((name.clone(), campaign.failure()?))))
 }
 

@@ -38,9 +38,8 @@ pub fn make_missing(
     for (table, rows) in selection.tables.iter().filter(|(table, _)| table.kind() == Kind::Sizes) {
         threads.start()?;
         let draws = plans.named(table.name)?.1.draws()?;
-        let read = || -> Result<Ledger> {
-            Ok(results.ledger(table, Recipe::Fast)?.unwrap_or_else(|| Ledger::empty(table)))
-        };
+        let read =
+            || -> Result<Ledger> { Ok(results.ledger(table, Recipe::Fast)?.unwrap_or_else(|| Ledger::empty(table))) };
         for row in rows {
             interrupt::check()?;
             let late = deadline.is_some_and(|deadline| Instant::now() >= deadline);

@@ -182,4 +182,3 @@ impl Observer for Watch<'_> {
         }
     }
 }
-
