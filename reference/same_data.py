@@ -18,6 +18,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 
 SPACES = ["small_coeff", "medium_coeff", "large_coeff", "no_backtrack", "medium_degree", "medium_terms"]
 GRANULARITIES = ["coarse", "fine", "fine_counted", "fac=term,mul=pair,sum=pair", "fac=product,mul=pair,sum=all"]
@@ -112,12 +113,14 @@ def trained(binary, arguments, cwd):
 
 
 def evaluated(binary, model, proofs, cwd):
-    """Predictions and metrics of a bundled model on the first proofs of each of its test sets."""
+    """Predictions and metrics of a bundled model on the first proofs of the space that its TOML names first."""
     run_folder = cwd / "model"
     shutil.rmtree(run_folder, ignore_errors=True)
     shutil.copytree(model, run_folder)
     (run_folder / "metrics.json").unlink(missing_ok=True)
-    run(binary, ["eval", "model", "--proofs", str(proofs), "--device", "cpu"], cwd)
+    data = tomllib.loads((run_folder / "config.toml").read_text())["data"]
+    on = f"{data['config']}:{data['vars']}"
+    run(binary, ["eval", "model", "--on", on, "--proofs", str(proofs), "--device", "cpu"], cwd)
     files = sorted((run_folder / "predictions").rglob("*.jsonl"))
     found = {str(f.relative_to(run_folder)): digest(f) for f in files if "verdicts" not in f.name}
     found["metrics.json"] = digest(run_folder / "metrics.json")
