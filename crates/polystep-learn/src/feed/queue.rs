@@ -15,10 +15,13 @@ use crate::LearnError;
 /// While it waits for data: how often it asks whether to give up.
 const ASK_EVERY: Duration = Duration::from_millis(50);
 
+/// Where a thread's values come out, or its error.
+type Made<T> = Receiver<Result<T, LearnError>>;
+
 /// A thread that makes values ahead of their use. Used values go back to it and are filled again: after a short while nothing
 /// is allocated any more.
 pub(super) struct Maker<T> {
-    channels: Option<(Receiver<Result<T, LearnError>>, Sender<T>)>,
+    channels: Option<(Made<T>, Sender<T>)>,
     thread: Option<JoinHandle<()>>,
 }
 
