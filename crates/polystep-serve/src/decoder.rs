@@ -107,7 +107,7 @@ fn by_name<T: ToString, S: Serializer>(value: &T, s: S) -> Result<S::Ok, S::Erro
 /// What is decoded.
 pub enum Job {
     /// A whole proof.
-    Proof(ProofJob),
+    Proof(Box<ProofJob>),
     /// One step.
     Step(StepJob),
 }
@@ -219,7 +219,7 @@ impl<M: Decodes> Rounds<M> {
 
     fn accept(&mut self, job: Job) {
         match job {
-            Job::Proof(job) => self.proofs.push(job),
+            Job::Proof(job) => self.proofs.push(*job),
             Job::Step(job) => self.steps.push(job),
         }
     }

@@ -132,7 +132,7 @@ pub async fn prove(
             let _ = sender.try_send(ProofEvent::End(Box::new(open.finish())));
         } else {
             let shown = shown_steps(open.exact(), open.writing(), open.lines());
-            model.decoder.ask(Job::Proof(ProofJob { open, shown, events: sender, until }))?;
+            model.decoder.ask(Job::Proof(Box::new(ProofJob { open, shown, events: sender, until })))?;
         }
         Ok((start, events))
     })

@@ -79,7 +79,7 @@ fn job(expr: &str, until: Instant) -> (Job, mpsc::Receiver<ProofEvent>) {
     let open = OpenProof::new(&trained(), "test", "for a test", &problem).unwrap();
     let shown = shown_steps(open.exact(), open.writing(), open.lines());
     let (events, received) = mpsc::channel(open.lines().len() + 2);
-    (Job::Proof(ProofJob { open, shown, events, until }), received)
+    (Job::Proof(Box::new(ProofJob { open, shown, events, until })), received)
 }
 
 fn later() -> Instant {
