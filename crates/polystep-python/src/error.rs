@@ -47,8 +47,8 @@ impl Exception for RecordError {
             RecordError::File { source, .. } if source.kind() == ErrorKind::NotFound => {
                 PyFileNotFoundError::new_err(sentence)
             }
-            RecordError::File { .. } | RecordError::InUse { .. } => PyOSError::new_err(sentence),
             RecordError::Line { .. } | RecordError::Document { .. } => bad_input(sentence),
+            _ => PyOSError::new_err(sentence),
         }
     }
 }

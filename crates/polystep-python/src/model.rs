@@ -1,23 +1,29 @@
 //! Models: bundled, of a run, or exported. They answer the steps of proofs, and prove expressions.
+//!
+//! A model computes in a thread of its own, which takes one question after the other. Whoever asks waits without the interpreter's
+//! lock, and looks for signals.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use polystep_core::{State, Style, token};
 use polystep_engine::EngineError;
 use polystep_engine::cuda::Cuda;
-use polystep_learn::decode::{
-    AnswerCache, Branch, Capacity, EngineStepper, Hypothesis, Stepper, TopTokens, beam_search,
-};
+use polystep_learn::decode::{AnswerCache, Branch, Capacity, Hypothesis, Stepper, TopTokens, beam_search};
 use polystep_learn::prove::{OpenProof, Problem, ProveError, ProveOptions, prove};
 use polystep_learn::trained::TrainedModel;
-use pyo3::exceptions::PyFileNotFoundError;
+use pyo3::exceptions::{PyFileNotFoundError, PyRuntimeError};
 use pyo3::prelude::*;
 
 use crate::check::Texts;
 use crate::error::{Exception, bad_input, check_signals};
 use crate::space::Task;
 
+/// While it waits for an answer: how often it looks for signals.
+const LOOK: Duration = Duration::from_millis(50);
 /// Hypotheses that are extended at once on a GPU.
 const CUDA_LANES: usize = 8192;
 
@@ -32,9 +38,15 @@ const CUDA_LANES: usize = 8192;
 #[pyclass(module = "polystep", frozen)]
 pub struct Model {
     name: String,
-    trained: TrainedModel,
-    stepper: Mutex<EngineStepper<'static>>,
+    trained: Arc<TrainedModel>,
+    device: String,
+    questions: Mutex<Sender<Question>>,
+    /// The process that has its thread.
+    process: u32,
 }
+
+/// Something that the model's thread does.
+type Question = Box<dyn FnOnce(&mut dyn Stepper) + Send>;
 
 /// What a model wrote.
 #[pyclass(module = "polystep", frozen, get_all)]
@@ -70,16 +82,13 @@ impl Model {
             "cuda" => true,
             _ => return Err(bad_input(format!("unknown device `{device}`: auto, cpu or cuda"))),
         };
-        let (trained, stepper) = py.detach(|| -> PyResult<_> {
-            let trained = TrainedModel::open(&folder).map_err(Exception::exception)?;
-            let stepper = match on_cuda {
-                true => trained.stepper_on(CUDA_LANES, |programs, limits| Ok(Box::new(Cuda::new(programs, limits)?))),
-                false => trained.cpu_stepper(threads),
-            };
-            Ok((trained, stepper.map_err(Exception::exception)?))
+        let (trained, device, questions) = py.detach(|| {
+            let trained = Arc::new(TrainedModel::open(&folder).map_err(Exception::exception)?);
+            let (device, questions) = start(Arc::clone(&trained), on_cuda, threads)?;
+            Ok::<_, PyErr>((trained, device, questions))
         })?;
         let name = folder.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-        Ok(Model { name, trained, stepper: Mutex::new(stepper) })
+        Ok(Model { name, trained, device, questions: Mutex::new(questions), process: std::process::id() })
     }
 
     /// The names of the bundled models.
@@ -108,8 +117,8 @@ impl Model {
 
     /// The device that it computes on.
     #[getter]
-    fn device(&self) -> String {
-        self.lock().device()
+    fn device(&self) -> &str {
+        &self.device
     }
 
     /// What the model writes for an input, or for each input of a list: greedily, or with a beam search of `beams` beams (2 to 5).
@@ -132,23 +141,22 @@ impl Model {
             token::encode(text).map_err(|e| bad_input(format!("input {i} cannot be read: {e}")))
         };
         let tokens: Vec<Vec<u8>> = texts.iter().enumerate().map(read).collect::<PyResult<_>>()?;
-        let sources: Vec<&[u8]> = tokens.iter().map(Vec::as_slice).collect();
         let writing = self.trained.home().writing;
-        let answer = |best: &Hypothesis, beams: &[Hypothesis]| Answer {
+        let answer = move |best: &Hypothesis, beams: &[Hypothesis]| Answer {
             output: writing.text(&best.tokens),
             logprob: best.logprob,
             finished: best.finished,
             beams: beams.iter().map(|beam| (writing.text(&beam.tokens), beam.logprob)).collect(),
         };
-        let none = Hypothesis { tokens: Vec::new(), logprob: f32::NEG_INFINITY, finished: false };
-        let mut answers: Vec<Answer> = self.asked(py, |stepper| {
-            Ok(match beams {
-                1 => AnswerCache::default().greedy(stepper, &sources)?.iter().map(|best| answer(best, &[])).collect(),
-                n => {
-                    let found = beam_search(stepper, &sources, n)?;
-                    found.iter().map(|f| answer(f.headline.first().unwrap_or(&none), &f.headline)).collect()
-                }
-            })
+        let mut answers: Vec<Answer> = self.asked(py, move |stepper| {
+            let sources: Vec<&[u8]> = tokens.iter().map(Vec::as_slice).collect();
+            if beams == 1 {
+                let found = AnswerCache::default().greedy(stepper, &sources).map_err(Exception::exception)?;
+                return Ok(found.iter().map(|best| answer(best, &[])).collect());
+            }
+            let none = Hypothesis { tokens: Vec::new(), logprob: f32::NEG_INFINITY, finished: false };
+            let found = beam_search(stepper, &sources, beams).map_err(Exception::exception)?;
+            Ok(found.iter().map(|f| answer(f.headline.first().unwrap_or(&none), &f.headline)).collect())
         })?;
         match answers.pop() {
             Some(answer) if one => Ok(Bound::new(py, answer)?.into_any()),
@@ -173,15 +181,7 @@ impl Model {
         let problem = problem(expression, self.trained.home().writing.style)?;
         let open = OpenProof::new(&self.trained, &self.name, "named in Model.load", &problem).map_err(refused)?;
         let options = ProveOptions { alone, alternatives };
-        let mut open = Some(open);
-        let proof = self.asked(py, |stepper| match open.take() {
-            Some(open) => prove(open, stepper, options).map_err(|error| match error {
-                ProveError::Engine(error) => error,
-                error => EngineError::Device { what: "the proof".into(), message: error.to_string() },
-            }),
-            None => unreachable!("a proof is asked for once"),
-        })?;
-        Ok(ModelProof(proof))
+        Ok(ModelProof(self.asked(py, move |stepper| prove(open, stepper, options).map_err(refused))?))
     }
 
     fn __repr__(&self) -> String {
@@ -190,35 +190,70 @@ impl Model {
 }
 
 impl Model {
-    fn lock(&self) -> std::sync::MutexGuard<'_, EngineStepper<'static>> {
-        self.stepper.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Asks the model something without the interpreter's lock. A signal ends it.
-    fn asked<T: Send>(
+    fn asked<T: Send + 'static>(
         &self,
         py: Python<'_>,
-        ask: impl FnOnce(&mut dyn Stepper) -> Result<T, EngineError> + Send,
+        ask: impl FnOnce(&mut dyn Stepper) -> PyResult<T> + Send + 'static,
     ) -> PyResult<T> {
+        let gone = || PyRuntimeError::new_err("the thread of this model is gone: load the model in this process");
+        if std::process::id() != self.process {
+            return Err(gone());
+        }
+        let stop = Arc::new(AtomicBool::new(false));
+        let (send, answer) = channel();
+        let stopped = Arc::clone(&stop);
+        let question = move |stepper: &mut dyn Stepper| {
+            // Whoever asked may have been interrupted.
+            let _ = send.send(ask(&mut Stoppable { stepper, stop: &stopped }));
+        };
         py.detach(|| {
-            let mut stepper = self.lock();
-            let mut listening = Listening { stepper: &mut *stepper, raised: None };
-            let asked = ask(&mut listening);
-            match listening.raised {
-                Some(signal) => Err(signal),
-                None => asked.map_err(Exception::exception),
+            let questions = self.questions.lock().unwrap_or_else(PoisonError::into_inner);
+            questions.send(Box::new(question)).map_err(|_| gone())?;
+            drop(questions);
+            loop {
+                match answer.recv_timeout(LOOK) {
+                    Ok(answer) => return answer,
+                    Err(RecvTimeoutError::Disconnected) => return Err(gone()),
+                    Err(RecvTimeoutError::Timeout) => {
+                        check_signals().inspect_err(|_| stop.store(true, Ordering::Relaxed))?;
+                    }
+                }
             }
         })
     }
 }
 
-/// A stepper that looks for signals at every step.
-struct Listening<'a> {
-    stepper: &'a mut dyn Stepper,
-    raised: Option<PyErr>,
+/// Starts the thread of a model; the device that it computes on, and where it takes questions.
+fn start(trained: Arc<TrainedModel>, on_cuda: bool, threads: usize) -> PyResult<(String, Sender<Question>)> {
+    let (questions, asked) = channel::<Question>();
+    let (ready, made) = channel();
+    let work = move || {
+        let stepper = match on_cuda {
+            true => trained.stepper_on(CUDA_LANES, |programs, limits| Ok(Box::new(Cuda::new(programs, limits)?))),
+            false => trained.cpu_stepper(threads),
+        };
+        match stepper {
+            Err(error) => drop(ready.send(Err(error.exception()))),
+            Ok(mut stepper) => {
+                let _ = ready.send(Ok(stepper.device()));
+                asked.into_iter().for_each(|question| question(&mut stepper));
+            }
+        }
+    };
+    let cannot = |why: String| PyRuntimeError::new_err(format!("cannot start a thread for the model: {why}"));
+    std::thread::Builder::new().name("model".to_owned()).spawn(work).map_err(|e| cannot(e.to_string()))?;
+    let device = made.recv().map_err(|e| cannot(e.to_string()))??;
+    Ok((device, questions))
 }
 
-impl Stepper for Listening<'_> {
+/// A stepper that can be stopped between two steps.
+struct Stoppable<'a> {
+    stepper: &'a mut dyn Stepper,
+    stop: &'a AtomicBool,
+}
+
+impl Stepper for Stoppable<'_> {
     fn capacity(&self) -> Capacity {
         self.stepper.capacity()
     }
@@ -228,8 +263,7 @@ impl Stepper for Listening<'_> {
     }
 
     fn step(&mut self, position: usize, open: &[Branch], k: usize, out: &mut TopTokens) -> Result<(), EngineError> {
-        if let Err(signal) = check_signals() {
-            self.raised = Some(signal);
+        if self.stop.load(Ordering::Relaxed) {
             return Err(EngineError::Device { what: "decoding".into(), message: "interrupted".into() });
         }
         self.stepper.step(position, open, k, out)
