@@ -207,7 +207,7 @@ impl Model {
             // Whoever asked may have been interrupted.
             let _ = send.send(ask(&mut Stoppable { stepper, stop: &stopped }));
         };
-        py.detach(|| {
+        py.detach(move || {
             let questions = self.questions.lock().unwrap_or_else(PoisonError::into_inner);
             questions.send(Box::new(question)).map_err(|_| gone())?;
             drop(questions);
