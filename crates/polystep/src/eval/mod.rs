@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use clap::Args as ClapArgs;
 use polystep_core::{Notation, Setting, Space, Task};
-use polystep_learn::config::{RunConfig, is_space_file, read_space};
+use polystep_learn::config::{is_space_file, read_space};
 use polystep_learn::feed::Proofs;
 use polystep_learn::train::WhichCheckpoint;
 use polystep_learn::trained::TrainedModel;
@@ -348,22 +348,15 @@ fn test_sets(on: &[String], trained: &TrainedModel) -> Result<Vec<Task>> {
                 Err(_) if probe && !text.contains(':') => Ok(TestSet::new(text, own.vars as u32)),
                 parsed => parsed.map_err(|why| bad_input(format!("--on {text}: {why}"))),
             }?;
-            match is_space_file(&set.config) {
-                true => own_set(&trained.config, set),
-                false => trained.config.task_on(&set).map_err(bad_input),
+            if !is_space_file(&set.config) {
+                return trained.config.task_on(&set).map_err(bad_input);
             }
+            let space = read_space(&set.config).map_err(bad_input)?.resolve()?;
+            let task = Task { space, vars: set.vars as usize, ..own.clone() };
+            task.validate()?;
+            Ok(task)
         })
         .collect()
-}
-
-/// The test set of a space in a file.
-fn own_set(config: &RunConfig, set: TestSet) -> Result<Task> {
-    let table = read_space(&set.config).map_err(bad_input)?;
-    let key = table.key().to_owned();
-    let spaces = [(key.clone(), table)].into();
-    let config = RunConfig { space: None, spaces, ..config.clone() };
-    let home = TestSet { config: key, ..set };
-    config.task_on(&home).map_err(bad_input)
 }
 
 fn read_metrics(run: &Path) -> Result<Metrics> {

@@ -147,6 +147,7 @@ pub fn run(args: Args) -> Result<()> {
     let plans = TablePlans::read(args.plan.as_deref())?;
     let folders = Folders { runs: args.runs.clone(), results: args.results.clone(), models: bundled::folder() };
     let mut results = ResultsFolder::open(&folders)?;
+    results.own = plans.own().map(|(table, _)| table.clone()).collect();
     args.import.iter().try_for_each(|folder| import::import(folder, &plans, &mut results))?;
     // What Slurm's tasks will find is not what this machine has.
     let slots = if args.slurm.asked() { vec![args.slots.device] } else { args.slots.slots()? };
@@ -208,7 +209,7 @@ pub fn run(args: Args) -> Result<()> {
 impl Args {
     /// The tables and rows that the flags ask for; none if runs are only imported.
     fn selection<'p>(&self, plans: &'p TablePlans) -> Result<Selection<'p>> {
-        let own: Vec<String> = plans.own().map(str::to_owned).collect();
+        let own: Vec<String> = plans.own().map(|(table, _)| table.name.to_owned()).collect();
         let asked = if self.table.is_empty() { &own } else { &self.table };
         if asked.is_empty() && !self.all && self.import.is_empty() {
             return Err(bad_input("which table? give --table NAME or --all; --list shows them"));

@@ -244,9 +244,9 @@ impl TablePlans {
         self.all.iter().find_map(|(_, plan)| plan.slurm.clone()).unwrap_or_default()
     }
 
-    /// The names of tables of one's own.
-    pub fn own(&self) -> impl Iterator<Item = &'static str> {
-        self.iter().filter(|(_, plan)| plan.own.is_some()).map(|(table, _)| table.name)
+    /// The tables of one's own.
+    pub fn own(&self) -> impl Iterator<Item = (&PaperTable, &TablePlan)> {
+        self.iter().filter(|(_, plan)| plan.own.is_some())
     }
 
     /// A table with its plan.
