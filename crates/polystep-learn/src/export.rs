@@ -11,25 +11,28 @@ use std::path::Path;
 
 use polystep_core::notation::Notation;
 use polystep_core::token::{self, VOCABULARY};
-use polystep_engine::{Activation, NormOrder};
 use serde_json::{Value, json};
 
 use polystep_record::RecordError;
 
 use crate::LearnError;
-use crate::model::{ModelConfig, ParamLayout};
+use crate::config::RunConfig;
+use crate::model::{ENTRY, ModelConfig, ParamLayout};
 use crate::weights::{WeightType, save_weights};
 use polystep_record::write_whole;
 
-/// Writes the folder; `card` becomes README.md. config.json comes last: with it the folder holds a model.
+/// Writes the folder of a run's model; `card` becomes README.md. config.json comes last: with it the folder holds a model. What
+/// the model learned is a part of config.json, so that [`RunConfig::stored`] reads the folder back.
 pub fn write_folder(
     folder: &Path,
-    config: &ModelConfig,
+    run: &RunConfig,
     layout: &ParamLayout,
     params: &[f32],
-    notation: Notation,
     card: &str,
 ) -> Result<(), LearnError> {
+    let (config, notation) = (&run.model, run.data.notation);
+    let mut config_json = config.to_transformers();
+    config_json[ENTRY] = serde_json::to_value(run).map_err(|e| LearnError::Data(e.to_string()))?;
     std::fs::create_dir_all(folder).map_err(RecordError::file("make", folder))?;
     save_weights(&folder.join("model.safetensors"), layout, params, WeightType::F32)?;
     let pretty = |value: Value| format!("{value:#}\n");
@@ -38,36 +41,11 @@ pub fn write_folder(
         ("tokenizer.json", pretty(tokenizer_json(notation))),
         ("tokenizer_config.json", pretty(tokenizer_config_json(config))),
         ("README.md", card.to_owned()),
-        ("config.json", pretty(model_json(config))),
+        ("config.json", pretty(config_json)),
     ] {
         write_whole(&folder.join(name), text)?;
     }
     Ok(())
-}
-
-fn model_json(config: &ModelConfig) -> Value {
-    let (architecture, kind, pre) = match config.norm {
-        NormOrder::Post => ("BartForConditionalGeneration", "bart", false),
-        NormOrder::Pre => ("MBartForConditionalGeneration", "mbart", true),
-    };
-    let activation = match config.activation {
-        Activation::Relu => "relu",
-        Activation::Gelu => "gelu",
-    };
-    json!({
-        "architectures": [architecture], "model_type": kind, "is_encoder_decoder": true,
-        "vocab_size": VOCABULARY, "d_model": config.d,
-        "encoder_layers": config.layers, "decoder_layers": config.layers,
-        "encoder_attention_heads": config.heads, "decoder_attention_heads": config.heads,
-        "encoder_ffn_dim": config.ffn, "decoder_ffn_dim": config.ffn,
-        "max_position_embeddings": config.max_positions, "activation_function": activation,
-        "scale_embedding": config.scale_embedding, "dropout": config.dropout as f32,
-        "attention_dropout": 0.0, "activation_dropout": 0.0, "init_std": config.init_std as f32,
-        "tie_word_embeddings": true, "use_cache": true,
-        "pad_token_id": token::PAD, "bos_token_id": token::BOS, "eos_token_id": token::EOS,
-        "decoder_start_token_id": token::BOS, "forced_eos_token_id": null,
-        "normalize_before": pre, "normalize_embedding": true, "torch_dtype": "float32",
-    })
 }
 
 fn generation_json(config: &ModelConfig) -> Value {
@@ -121,18 +99,20 @@ fn tokenizer_json(notation: Notation) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Size, initial_params};
+    use crate::model::initial_params;
     use crate::weights::load_weights;
 
+    const RUN: &str = "[data]\nconfig = \"own\"\nguard = [\"own:2\"]\n[space]\nkey = \"own\"\nmax.products = 4\n\
+                       [model]\nd = 64\nlayers = 1\nheads = 4\nffn = 128\nmax_positions = 32\ndropout = 0.1\n";
+
     #[test]
-    fn the_folder_is_whole_or_holds_no_model() {
-        let config =
-            ModelConfig { d: 64, layers: 1, heads: 4, ffn: 128, max_positions: 32, ..ModelConfig::of_size(Size::S) };
-        let layout = ParamLayout::new(&config);
-        let params = initial_params(&config, &layout, 3);
+    fn the_folder_is_whole_or_holds_no_model_and_is_read_back() {
+        let run = RunConfig::from_toml(RUN, &[]).unwrap();
+        let layout = ParamLayout::new(&run.model);
+        let params = initial_params(&run.model, &layout, 3);
         let parent = tempfile::tempdir().unwrap();
         let folder = parent.path().join("a/model");
-        let write = || write_folder(&folder, &config, &layout, &params, Notation::Infix, "# A model\n");
+        let write = || write_folder(&folder, &run, &layout, &params, "# A model\n");
         // A folder in the place of the weights.
         std::fs::create_dir_all(folder.join("model.safetensors/x")).unwrap();
         assert!(write().unwrap_err().to_string().contains("cannot write"));
@@ -144,5 +124,29 @@ mod tests {
             |name: &str| -> Value { serde_json::from_slice(&std::fs::read(folder.join(name)).unwrap()).unwrap() };
         assert_eq!(json("config.json")["model_type"], "mbart");
         assert_eq!(json("tokenizer.json")["model"]["vocab"].as_object().unwrap().len(), VOCABULARY);
+        assert_eq!(RunConfig::stored(&folder).unwrap(), run);
+    }
+
+    #[test]
+    fn a_folder_from_elsewhere_is_refused_in_one_sentence() {
+        let run = RunConfig::from_toml(RUN, &[]).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let refused = |key: &str, value: Value| {
+            let mut document = run.model.to_transformers();
+            document[ENTRY] = serde_json::to_value(&run).unwrap();
+            document[key] = value;
+            std::fs::write(folder.path().join("config.json"), document.to_string()).unwrap();
+            RunConfig::stored(folder.path()).unwrap_err().to_string()
+        };
+        assert!(refused("model_type", json!("t5")).ends_with("model_type is \"t5\", not bart or mbart"));
+        assert!(refused("vocab_size", json!(50265)).ends_with("vocab_size is 50265, and our vocabulary has 64 tokens"));
+        assert!(refused("decoder_layers", json!(2)).ends_with("decoder_layers is 2, not 1 as encoder_layers"));
+        assert!(refused("activation_function", json!("gelu_new")).contains("activation_function is \"gelu_new\""));
+        assert!(refused(ENTRY, Value::Null).contains("polystep: "));
+        let none = RunConfig::stored(&folder.path().join("none")).unwrap_err().to_string();
+        assert!(
+            none.ends_with("holds no run: there is no config.toml in it, and no config.json of an export"),
+            "{none}"
+        );
     }
 }

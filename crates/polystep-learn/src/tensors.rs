@@ -106,7 +106,7 @@ impl TensorFile {
     }
 }
 
-/// The numbers of an `F32` or `BF16` tensor.
+/// The numbers of an `F32`, `F16` or `BF16` tensor.
 pub fn floats(dtype: safetensors::Dtype, bytes: &[u8]) -> Option<Vec<f32>> {
     match dtype {
         safetensors::Dtype::F32 => {
@@ -114,6 +114,9 @@ pub fn floats(dtype: safetensors::Dtype, bytes: &[u8]) -> Option<Vec<f32>> {
         }
         safetensors::Dtype::BF16 => {
             Some(bytes.chunks_exact(2).map(|b| half::bf16::from_le_bytes([b[0], b[1]]).to_f32()).collect())
+        }
+        safetensors::Dtype::F16 => {
+            Some(bytes.chunks_exact(2).map(|b| half::f16::from_le_bytes([b[0], b[1]]).to_f32()).collect())
         }
         _ => None,
     }

@@ -9,9 +9,8 @@ use polystep_engine::{EngineError, Executor, Limits, Program};
 use crate::LearnError;
 use crate::config::RunConfig;
 use crate::decode::EngineStepper;
-use crate::model::{ModelConfig, ParamLayout};
-use crate::train::TrainingFolder;
-use crate::weights::{LoadedWeights, load_weights};
+use crate::model::{ModelConfig, ParamLayout, Size};
+use crate::train::{StoredWeights, WhichCheckpoint};
 
 /// Hypotheses that are extended at once on a CPU: enough to fill it.
 pub const CPU_LANES: usize = 160;
@@ -41,26 +40,36 @@ pub struct TrainedModel {
     pub layout: ParamLayout,
     /// Its parameters.
     pub params: Vec<f32>,
-    /// Whether a checksum says that the parameters are whole. An older file has none.
+    /// Whether a checksum says that polystep wrote the parameters, and that they are whole. An older file has none.
     pub verified: bool,
+    /// After how many steps of training this is; none for a finished model.
+    pub step: Option<u64>,
 }
 
 impl TrainedModel {
-    /// Reads config.toml and model.safetensors of a run's folder.
-    pub fn open(run: &Path) -> Result<TrainedModel, LearnError> {
-        let (folder, config) = TrainingFolder::open(run)?;
-        if !folder.model().exists() {
-            let run = run.display();
-            let sentence = format!(
-                "{run} has no model.safetensors yet: the run is not finished; finish it with polystep train --resume --out {run}"
-            );
-            return Err(LearnError::Folder(sentence));
-        }
-        let tasks = config.tasks()?;
-        let model = config.model.clone();
+    /// The finished model of a run, a bundled one, or one that `export` or `transformers` wrote.
+    pub fn open(folder: &Path) -> Result<TrainedModel, LearnError> {
+        TrainedModel::at(folder, None)
+    }
+
+    /// The finished model of a folder, or a checkpoint of a run that is not finished.
+    pub fn at(folder: &Path, which: Option<WhichCheckpoint>) -> Result<TrainedModel, LearnError> {
+        let config = RunConfig::stored(folder)?;
+        let (tasks, model) = (config.tasks()?, config.model.clone());
         let layout = ParamLayout::new(&model);
-        let LoadedWeights { params, verified } = load_weights(&folder.model(), &layout)?;
-        Ok(TrainedModel { config, tasks, model, layout, params, verified })
+        let StoredWeights { params, verified, step } = StoredWeights::read(folder, &config, &layout, which)?;
+        Ok(TrainedModel { config, tasks, model, layout, params, verified, step })
+    }
+
+    /// An error if a run of this shape cannot start from these weights. `folder` names them in the message.
+    pub fn check_shape(&self, model: &ModelConfig, folder: &Path) -> Result<(), LearnError> {
+        // Only what shapes the network: dropout and the scale of fresh weights may change.
+        let shape = |m: &ModelConfig| ModelConfig { size: Size::S, dropout: 0.0, init_std: 0.02, ..m.clone() };
+        if shape(&self.model) == shape(model) {
+            return Ok(());
+        }
+        let why = "its model has another shape than [model]: leave the table out to take the shape of the weights";
+        Err(LearnError::Mismatch { path: folder.to_path_buf(), why: why.into() })
     }
 
     /// The task that it is named after: how it writes steps is the same in all of them.

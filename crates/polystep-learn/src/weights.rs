@@ -49,15 +49,20 @@ pub struct LoadedWeights {
     pub verified: bool,
 }
 
-/// Reads the weights of a model into its flat buffer. Tensors that the model does not have are refused. The one exception is
-/// `final_logits_bias`, which Hugging Face writes. Our model has no such bias, so it must be zero.
+/// Names under which `transformers` may write the one matrix of embeddings. All of them are tied in our model.
+const TIED: [&str; 4] =
+    ["model.shared.weight", "lm_head.weight", "model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight"];
+
+/// Reads the weights of a model into its flat buffer. Tensors that the model does not have are refused, with two exceptions that
+/// Hugging Face writes. `final_logits_bias` must be zero, since our model has none. The embeddings may lie under any of their
+/// [names](TIED), but under all of them must be the same.
 pub fn load_weights(path: &Path, layout: &ParamLayout) -> Result<LoadedWeights, LearnError> {
     let file = TensorFile::read(path)?;
     let tensors = file.tensors();
     let mismatch = |why: String| LearnError::Mismatch { path: path.to_path_buf(), why };
     let numbers = |name: &str, t: TensorView| {
         let values = floats(t.dtype(), t.data())
-            .ok_or_else(|| mismatch(format!("{name} is of type {:?}, not F32 or BF16", t.dtype())))?;
+            .ok_or_else(|| mismatch(format!("{name} is of type {:?}, not F32, F16 or BF16", t.dtype())))?;
         match values.iter().find(|x| !x.is_finite()) {
             Some(x) => Err(mismatch(format!("{name} holds a number that is {x}"))),
             None => Ok(values),
@@ -65,7 +70,9 @@ pub fn load_weights(path: &Path, layout: &ParamLayout) -> Result<LoadedWeights, 
     };
     let mut flat = vec![0.0; layout.len()];
     for NamedParam { name, offset, shape } in layout.names() {
-        let t = tensors.tensor(name).map_err(|_| mismatch(format!("it has no tensor {name}")))?;
+        let names = if name == TIED[0] { &TIED[..] } else { &[name.as_str()][..] };
+        let found = names.iter().find_map(|name| tensors.tensor(name).ok());
+        let t = found.ok_or_else(|| mismatch(format!("it has no tensor {name}")))?;
         if t.shape() != shape {
             return Err(mismatch(format!("{name} has shape {:?} where {shape:?} was expected", t.shape())));
         }
@@ -76,6 +83,14 @@ pub fn load_weights(path: &Path, layout: &ParamLayout) -> Result<LoadedWeights, 
     others.retain(|(name, _)| layout.names().iter().all(|m| m.name != *name));
     others.sort_unstable_by(|a, b| a.0.cmp(&b.0));
     for (name, t) in others {
+        if TIED.contains(&name.as_str()) {
+            let shared =
+                layout.names().iter().find(|m| m.name == TIED[0]).map_or(&[][..], |m| &flat[m.offset..][..m.len()]);
+            if numbers(&name, t)? != shared {
+                return Err(mismatch(format!("{name} is not {}: in this model they are one matrix", TIED[0])));
+            }
+            continue;
+        }
         if name != "final_logits_bias" {
             return Err(mismatch(format!("it has a tensor {name} that this model does not have")));
         }
@@ -159,6 +174,34 @@ mod tests {
         std::fs::write(&path, &bytes).unwrap();
         let error = load_weights(&path, &layout).unwrap_err().to_string();
         assert!(error.contains("is damaged (the checksum of its tensors does not match)"), "{error}");
+    }
+
+    /// transformers may write the tied matrix under another of its names, or under several.
+    #[test]
+    fn tied_embeddings_are_read_under_any_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let (config, layout) = tiny(1);
+        let path = folder.path().join("w");
+        let flat = initial_params(&config, &layout, 5);
+        let shared = layout.names().iter().find(|n| n.name == TIED[0]).unwrap();
+        let written = |names: &[&str], second: &[f32]| {
+            let others = layout.names().iter().filter(|n| n.name != TIED[0]);
+            let own = others.map(|n| (n.name.as_str(), &n.shape[..], &flat[n.offset..][..n.len()]));
+            let tied = |(i, name)| {
+                (name, &shared.shape[..], if i == 0 { &flat[shared.offset..][..shared.len()] } else { second })
+            };
+            let all = own.chain(names.iter().copied().enumerate().map(tied)).map(|(name, shape, values)| {
+                (name, TensorView::new(safetensors::Dtype::F32, shape.to_vec(), bytemuck::cast_slice(values)).unwrap())
+            });
+            std::fs::write(&path, safetensors::serialize(all, None).unwrap()).unwrap();
+            load_weights(&path, &layout).map(|read| read.params).map_err(|e| e.to_string())
+        };
+        let same = &flat[shared.offset..][..shared.len()];
+        assert_eq!(written(&["lm_head.weight"], &[]).unwrap(), flat);
+        assert_eq!(written(&["model.shared.weight", "lm_head.weight"], same).unwrap(), flat);
+        let other = vec![1.0; shared.len()];
+        let refused = written(&["model.shared.weight", "lm_head.weight"], &other).unwrap_err();
+        assert!(refused.contains("lm_head.weight is not model.shared.weight"), "{refused}");
     }
 
     #[test]

@@ -43,6 +43,11 @@ impl RunFolder {
         self.path.join("config.toml")
     }
 
+    /// The configuration of a folder that `export` made for `transformers`.
+    pub fn exported(&self) -> PathBuf {
+        self.path.join("config.json")
+    }
+
     /// The weights of the finished model.
     pub fn model(&self) -> PathBuf {
         self.path.join("model.safetensors")
@@ -113,6 +118,11 @@ impl RunFolder {
     /// Whether there is a model that can be used, and how it was set up.
     pub fn has_model(&self) -> bool {
         self.config().is_file() && self.model().is_file()
+    }
+
+    /// Whether the folder was made by `export`, or by `transformers` from such a folder.
+    pub fn is_exported(&self) -> bool {
+        !self.is_begun() && self.exported().is_file() && self.model().is_file()
     }
 }
 

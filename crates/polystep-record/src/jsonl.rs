@@ -33,6 +33,11 @@ impl<T, R: BufRead> JsonLines<T, R> {
     pub fn new(reader: R, path: &Path) -> JsonLines<T, R> {
         JsonLines { reader, path: path.to_path_buf(), line: 0, text: String::new(), kind: PhantomData }
     }
+
+    /// The number of the line that was read last, from 1.
+    pub fn line(&self) -> usize {
+        self.line
+    }
 }
 
 impl<T: DeserializeOwned, R: BufRead> Iterator for JsonLines<T, R> {

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use polystep_core::{Granularity, Notation, Setting, Style, TermOrder, Writing, named};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use crate::test_set::TestSet;
+use crate::test_set::{TestSet, as_texts};
 
 named! {
     "setting";
@@ -178,20 +178,6 @@ mod or_empty {
     pub fn deserialize<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(d: D) -> Result<Option<T>, D::Error> {
         let text = String::deserialize(d)?;
         if text.is_empty() { Ok(None) } else { text.parse().map(Some).map_err(de::Error::custom) }
-    }
-}
-
-/// Values as their texts.
-mod as_texts {
-    use super::*;
-
-    pub fn serialize<T: Display, S: Serializer>(values: &[T], s: S) -> Result<S::Ok, S::Error> {
-        s.collect_seq(values.iter().map(ToString::to_string))
-    }
-
-    pub fn deserialize<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(d: D) -> Result<Vec<T>, D::Error> {
-        let texts = Vec::<String>::deserialize(d)?;
-        texts.iter().map(|text| text.parse().map_err(de::Error::custom)).collect()
     }
 }
 

@@ -26,17 +26,19 @@
 //! - `process`: a process of any host, and whether it is gone. `lease`: who is at work on a folder, on hosts that share no locks.
 //!   `campaign`: who made a run of a campaign, and why one failed.
 //! - [`jsonl`]: files with one JSON object per line.
-//! - `proof`, `prediction`, `recursion`: proofs, a model's answers to their steps, and proofs that a model wrote alone.
+//! - `example`: what a model may be trained on. `answer`: a file of inputs, and what a model wrote for them. `proof`, `prediction`, `recursion`: proofs, a model's answers to their steps, and proofs that a model wrote alone.
 //!   [`audit`]: is a proof record right? `verdict`: what an evaluation found out about each prediction.
 //! - [`folder`]: the folder of a run and the names of all its files. [`log`]: its learning curves.
 //! - [`proportion`]: so many of so many, with the interval. `training`: what training measures. [`metrics`]: `metrics.json`.
 //! - `recipe`, `test_set`, `keys`: how a model was trained, where it is tested, and on what it was trained in the paper's words.
 //!   [`paper`]: the paper's tables.
 
+mod answer;
 mod assisted;
 pub mod audit;
 mod campaign;
 mod error;
+mod example;
 pub mod folder;
 pub mod jsonl;
 mod keys;
@@ -55,10 +57,12 @@ mod training;
 mod verdict;
 pub mod whole;
 
+pub use answer::{Answer, CheckedStep, Question, Written};
 pub use assisted::{AssistedRecord, Author};
 pub use audit::{AuditError, audit_proof};
 pub use campaign::{CampaignFolder, ClaimLine, RunFailure, same_job};
 pub use error::RecordError;
+pub use example::{ExamplePair, ExampleRecord};
 pub use folder::{Decoding, RunFolder, SetFolder};
 pub use jsonl::{JsonLines, write_json_lines};
 pub use keys::{Keys, PaperSetting, key_text};
@@ -71,7 +75,7 @@ pub use proof::{ProofRecord, StepRecord, proof_id};
 pub use proportion::Proportion;
 pub use recipe::Recipe;
 pub use recursion::{RecursiveRecord, Stop};
-pub use test_set::{NoTestSet, TestSet};
+pub use test_set::{NoTestSet, TestSet, as_texts};
 pub use training::{BestValidation, Scores, TrainingEnd, TrainingReport};
 pub use verdict::{Judgeable, StepVerdict};
 pub use whole::{WholeFile, WholeFolder, write_parts, write_whole};

@@ -120,6 +120,12 @@ pub struct Evaluation {
     pub config: String,
     /// Its number of variables.
     pub vars: u32,
+    /// The caps of its space, if that is not one of the paper's: two spaces of one's own may have one key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub space: Option<String>,
+    /// Whether training was not guarded against this set, or may not have been.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unguarded: bool,
     /// Greedy and teacher-forced.
     pub greedy: Option<Greedy>,
     /// The model alone.
@@ -137,6 +143,12 @@ impl Evaluation {
     /// The test set.
     pub fn set(&self) -> TestSet {
         TestSet::new(&self.config, self.vars)
+    }
+
+    /// What a reader must know before he compares the numbers of this set with others.
+    pub fn caveat(&self) -> Option<String> {
+        let why = "it may have met some of these polynomials";
+        self.unguarded.then(|| format!("Training was not guarded against {}: {why}.", self.set()))
     }
 }
 

@@ -115,8 +115,8 @@ impl Keys {
     }
 }
 
-/// Names of the key columns, in any table.
-pub const KEYS: [&str; 10] = [
+/// Names of the key columns, in any table. Only tables of one's own have the last one.
+pub const KEYS: [&str; 11] = [
     "vars",
     "config",
     "setting",
@@ -127,6 +127,7 @@ pub const KEYS: [&str; 10] = [
     "test_vars",
     "train_config",
     "test_config",
+    "run",
 ];
 
 /// The rows of a table: the name of each column, and what is printed there.

@@ -1,4 +1,5 @@
-//! A test set, written `config:vars`, as in `large_coeff:1`.
+//! A test set, written `config:vars`, as in `large_coeff:1`. A space of one's own has its key there, or the name of its file
+//! where a person writes it: `longer.toml:1`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -36,7 +37,7 @@ impl fmt::Display for TestSet {
 
 /// A text that names no test set.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
-#[error("write a configuration and a number of variables, as in large_coeff:1")]
+#[error("write a configuration, or a file with a [space] table, and a number of variables, as in large_coeff:1")]
 pub struct NoTestSet;
 
 impl FromStr for TestSet {
@@ -45,6 +46,26 @@ impl FromStr for TestSet {
     fn from_str(text: &str) -> Result<TestSet, NoTestSet> {
         let parsed = text.rsplit_once(':').and_then(|(config, vars)| Some(TestSet::new(config, vars.parse().ok()?)));
         parsed.ok_or(NoTestSet)
+    }
+}
+
+/// Lists of values in files, each as its text.
+pub mod as_texts {
+    use std::fmt::Display;
+    use std::str::FromStr;
+
+    use serde::{Deserialize, Deserializer, Serializer, de};
+
+    /// Writes the texts.
+    pub fn serialize<T: Display, S: Serializer>(values: &[T], s: S) -> Result<S::Ok, S::Error> {
+        s.collect_seq(values.iter().map(ToString::to_string))
+    }
+
+    /// Reads the texts. An error names the text.
+    pub fn deserialize<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(d: D) -> Result<Vec<T>, D::Error> {
+        let texts = Vec::<String>::deserialize(d)?;
+        let parse = |text: &String| text.parse().map_err(|why| de::Error::custom(format!("\"{text}\": {why}")));
+        texts.iter().map(parse).collect()
     }
 }
 

@@ -77,6 +77,8 @@ pub fn evaluate(set: &TestSet, inputs: &Inputs) -> Result<Evaluation, StudyError
     Ok(Evaluation {
         config: set.config.clone(),
         vars: set.vars,
+        space: None,
+        unguarded: false,
         greedy: inputs.greedy.as_deref().map(metrics::greedy).transpose()?.flatten(),
         recursive: inputs.recursive.as_deref().and_then(recursive::score),
         assisted: inputs.assisted.as_deref().and_then(|records| assisted::score(records, BEAMS)),

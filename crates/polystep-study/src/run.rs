@@ -9,7 +9,7 @@ use polystep_core::Writing;
 use polystep_record::{JsonLines, Keys, LogLine, RecordError, RunFolder};
 
 use crate::error::StudyError;
-use crate::metrics::Metrics;
+use crate::metrics::{Evaluation, Metrics};
 
 /// What there is of a run.
 #[derive(Clone, Debug)]
@@ -58,6 +58,8 @@ impl StoredRun {
             .map_err(|why| RecordError::document(&run.folder.config(), why))?;
         let measured = run.metrics.as_ref().map(|m| &m.keys).filter(|keys| !keys.config.is_empty());
         run.keys = measured.cloned().unwrap_or(keys);
+        let caveats = run.metrics.iter().flat_map(|metrics| &metrics.evaluations).filter_map(Evaluation::caveat);
+        run.notes.extend(caveats.collect::<Vec<_>>());
         // The table of a configuration says more about the writing than the paper's keys do.
         run.writing = run.keys.writing(style);
         Ok(run)

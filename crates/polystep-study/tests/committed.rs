@@ -65,7 +65,7 @@ fn ledgers_are_those_of_the_records() {
 
 /// What the page says of a run: our number, or that there is none yet, and the paper's.
 fn told(records: &RunRecords, keys: &Keys) -> String {
-    let run = Experiment { keys: keys.clone(), recipe: Recipe::Fast, seed: 1 }.name();
+    let run = Experiment { keys: keys.clone(), recipe: Recipe::Fast, seed: 1, own: None }.name();
     let ours = measured(records, &run, &keys.config, keys.vars).map_or("missing".into(), |ours| format!("{ours:.1}"));
     format!("{ours} {:.1}", printed(keys))
 }

@@ -59,10 +59,10 @@ pub fn run(args: Args) -> Result<()> {
     }
     let folder = new_folder(&out)?;
     let card = card(&trained, &run, if compact { "" } else { HEAD });
-    let TrainedModel { config, model, layout, params, .. } = &trained;
+    let TrainedModel { config, layout, params, .. } = &trained;
     let out = out.display();
     let Some(metrics) = metrics else {
-        write_folder(folder.place(), model, layout, params, trained.home().writing.notation, &card)?;
+        write_folder(folder.place(), config, layout, params, &card)?;
         interrupt::check()?;
         folder.finish()?;
         return say!("{out}: loads with AutoModelForSeq2SeqLM.from_pretrained");

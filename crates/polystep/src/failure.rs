@@ -206,6 +206,7 @@ impl From<LearnError> for Failure {
         match error {
             LearnError::Config(_) | LearnError::Folder(_) | LearnError::Mismatch { .. } => bad_input(error),
             LearnError::Record(error @ RecordError::InUse { .. }) => Failure::InUse(error),
+            LearnError::Record(RecordError::Line { .. } | RecordError::Document { .. }) => bad_input(error),
             error => Failure::Runtime(error.into()),
         }
     }

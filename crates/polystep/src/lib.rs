@@ -6,6 +6,7 @@
     reason = "doc comments of flags are help texts: [space] is a table of a TOML"
 )]
 
+mod answer;
 mod args;
 mod bench;
 mod board;
@@ -91,6 +92,8 @@ commands! {
     Prove prove;
     /// Open a page on which a model proves what you type, and runs and tables are shown
     Serve serve;
+    /// Decode a file of inputs with a trained model: greedily, by beam search, recursively, or with the checker
+    Answer answer;
     /// Check proofs, step examples or predictions; count verdicts and explain the first failures
     Check check;
     /// Estimate how large a problem space is, with the paper's number beside ours

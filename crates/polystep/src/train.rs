@@ -7,13 +7,17 @@ use std::path::{Path, PathBuf};
 use clap::Args as ClapArgs;
 use polystep_core::{Granularity, Notation, Setting};
 use polystep_learn::config::RunConfig;
+use polystep_learn::feed::DatasetSummary;
 use polystep_learn::train::{RunSetup, SessionEnd, Trainer, TrainingFolder};
+use polystep_learn::trained::TrainedModel;
 use polystep_record::{Proportion, RunFolder, TrainingReport};
 
 use crate::args::{StopArgs, ThreadArgs, positive_minutes};
 use crate::device::{self, Device, data_threads};
-use crate::failure::{Failure, Result, bad_config, bad_input};
+use crate::failure::{Failure, Result, bad_input};
+use crate::output::note;
 use crate::run_config::{assignments, parse, read};
+use crate::table::counted;
 use crate::train_display::Display;
 use crate::{interrupt, say};
 
@@ -23,7 +27,14 @@ Examples:
   polystep train --recipe fast --config large_coeff --vars 1 --minutes 3 --out runs/large
   polystep train --recipe paper --config small_coeff --set model.layers=6 --set train.batch=64
   polystep train --recipe fast --config no_backtrack --curriculum C2 --out runs/c2
-  polystep train --resume --out runs/fast";
+  polystep train --resume --out runs/fast
+  polystep train --data mine.jsonl --config large_coeff --out runs/mine
+  polystep train --init models/all-spaces --config longer.toml --examples 500000 --out runs/tuned
+  polystep train --init runs/fast --more 2000000 --out runs/fast-more
+
+--data trains on examples of your own: JSONL or Parquet with the fields input and target, or what
+polystep generate writes. --init starts from weights, --more goes on where a finished run ended.
+docs/data.md explains all three.";
 
 /// Flags of `polystep train`.
 #[derive(ClapArgs, Debug)]
@@ -38,6 +49,18 @@ pub struct Args {
     /// Continue the run in --out from its newest checkpoint
     #[arg(long, requires = "out")]
     resume: bool,
+    /// Train on the examples of a file (JSONL or Parquet) or of a folder of such files, instead of drawing them. Those that
+    /// belong to an evaluation set are left out. --config names the space that the model is tested on
+    #[arg(long, value_name = "FILE|FOLDER")]
+    data: Option<PathBuf>,
+    /// Start from the weights of a run, of a bundled model, or of a folder made by polystep export
+    #[arg(long, value_name = "RUN|MODEL")]
+    init: Option<PathBuf>,
+    /// Continue the finished run of --init for so many examples, as a new run in --out: with its weights, its optimiser, its
+    /// place in the data and its learning curves
+    #[arg(long, value_name = "EXAMPLES", requires = "init", requires = "out", conflicts_with_all = ["resume", "file"],
+          value_parser = clap::value_parser!(u64).range(1..))]
+    more: Option<u64>,
     #[arg(long, default_value_t = Device::Auto, help = device::HELP)]
     device: Device,
     /// The recipe, paper or fast: it supplies every setting that you do not give
@@ -95,20 +118,37 @@ const RESUMABLE: [&str; 7] = [
     "train.checkpoint_steps",
 ];
 
+/// Keys that a run may change when it continues a finished one: those of a resumed run, and how it learns from now on.
+const CONTINUABLE: [&str; 3] = ["train.lr", "train.warmup", "train.schedule"];
+
 /// Trains.
 pub fn run(args: Args) -> Result<()> {
     args.stop.listen()?;
     args.threads.start()?;
     let overrides = args.overrides()?;
-    let (folder, config) = if args.resume { args.resumed(&overrides)? } else { args.fresh(&overrides)? };
+    let (folder, config) = match (args.more, &args.init) {
+        (Some(more), Some(old)) => args.continued(old, more, &overrides)?,
+        _ if args.resume => args.resumed(&overrides)?,
+        _ => args.fresh(&overrides)?,
+    };
     let device = args.device.resolve();
     device.check_precision(&config)?;
+    if let Some(path) = &config.data.file {
+        if !path.exists() {
+            return Err(bad_input(format!("cannot read {}: there is no such file or folder", path.display())));
+        }
+        note(format_args!("reading {}", path.display()));
+    }
     let setup = RunSetup::new(config)?;
+    if let Some(data) = &setup.dataset {
+        tell(data);
+    }
     let threads = args.threads.count();
     let mut executor = device.executor(setup.programs(), setup.limits, threads)?;
     // The folder appears only when everything that can be refused has been.
     let folder = match folder {
         Folder::New(path) => TrainingFolder::create(&path, &setup.config)?,
+        Folder::Continuing { old, path } => TrainingFolder::continuing(&old, &path, &setup.config)?,
         Folder::Old(folder) => {
             folder.write_config(&setup.config)?;
             folder
@@ -121,7 +161,7 @@ pub fn run(args: Args) -> Result<()> {
     drop(display);
     match outcome {
         SessionEnd::Finished(report) => {
-            print(&report)?;
+            print(&report, setup.dataset.is_some())?;
             say!("  weights and metrics in {}", folder.path().display())
         }
         SessionEnd::Stopped { step } => {
@@ -132,7 +172,18 @@ pub fn run(args: Args) -> Result<()> {
     }
 }
 
-fn print(report: &TrainingReport) -> Result<()> {
+/// What files hold that a run learns from.
+fn tell(data: &DatasetSummary) {
+    let DatasetSummary { files, records, examples, guarded, too_long, .. } = data;
+    let (files, records) = (counted(*files, "file"), counted(*records as usize, "record"));
+    note(format_args!("{records} in {files}: {examples} examples"));
+    note(format_args!("  {guarded} belong to an evaluation set and are left out"));
+    if *too_long > 0 {
+        note(format_args!("  {too_long} are longer than model.max_positions and are left out"));
+    }
+}
+
+fn print(report: &TrainingReport, from_files: bool) -> Result<()> {
     let percent = |p: &Proportion| format!("{:.1} % of {} ({:.1} to {:.1})", 100.0 * p.share(), p.of, p.lo, p.hi);
     say!("finished: {}", report.ended)?;
     if let Some(test) = &report.test {
@@ -146,6 +197,9 @@ fn print(report: &TrainingReport) -> Result<()> {
         }
     }
     say!("  {} examples in {:.0} s, {} steps", report.examples, report.seconds, report.steps)?;
+    if from_files {
+        return say!("  {} times an example met an evaluation set and was left out", report.rejected);
+    }
     let rejected = 100.0 * report.rejected as f64 / (report.proofs + report.rejected).max(1) as f64;
     say!("  {rejected:.2} % of what was drawn for training met an evaluation set and was drawn again")
 }
@@ -165,6 +219,11 @@ fn budget(config: &RunConfig) -> String {
 enum Folder {
     New(PathBuf),
     Old(TrainingFolder),
+    /// A new folder for a run that continues another one.
+    Continuing {
+        old: PathBuf,
+        path: PathBuf,
+    },
 }
 
 impl Args {
@@ -176,6 +235,9 @@ impl Args {
         }
         let flags = [
             ("train.recipe", self.recipe.as_ref().map(text)),
+            ("data.config", self.config.as_ref().map(text)),
+            ("data.file", self.data.as_ref().map(|path| text(path.display()))),
+            ("train.init", self.init.as_ref().filter(|_| self.more.is_none()).map(|path| text(path.display()))),
             ("data.vars", self.vars.map(|v| v.to_string())),
             ("data.setting", self.setting.map(text)),
             ("data.granularity", self.granularity.map(text)),
@@ -189,31 +251,28 @@ impl Args {
         ];
         let mut all: Vec<(String, String)> =
             flags.into_iter().filter_map(|(key, value)| Some((key.to_string(), value?))).collect();
-        if let Some(config) = self.config.as_ref().filter(|c| !c.ends_with(".toml")) {
-            all.push(("data.config".into(), text(config)));
-        }
         all.extend(assignments(&self.set)?);
         Ok(all)
     }
 
     fn fresh(&self, overrides: &[(String, String)]) -> Result<(Folder, RunConfig)> {
-        let mut text = match &self.file {
+        let text = match &self.file {
             Some(path) => read(path)?,
             None => String::new(),
         };
-        if let Some(space) = self.config.as_ref().filter(|c| c.ends_with(".toml")) {
-            // On its own first: behind the other its lines have other numbers.
-            let own = read(Path::new(space))?;
-            RunConfig::check_keys(&own).map_err(|e| bad_config(e, space, &own))?;
-            text = if text.is_empty() { own } else { format!("{text}\n{own}") };
-        }
-        let name = match (&self.file, &self.config) {
-            (Some(file), _) => file.display().to_string(),
-            (None, Some(config)) => config.clone(),
-            (None, None) => String::new(),
-        };
+        let name = self.file.as_ref().map_or(String::new(), |file| file.display().to_string());
         let config = parse(&name, &text, overrides)?;
+        if let Some(init) = &config.train.init {
+            // Weights that cannot be read, or of another shape, are refused before there is a folder.
+            TrainedModel::open(init)?.check_shape(&config.model, init)?;
+        }
         let out = self.out.clone().unwrap_or_else(|| default_folder(&config));
+        self.unused(&out)?;
+        Ok((Folder::New(out), config))
+    }
+
+    /// An error if the folder of a new run cannot be made, or holds a run.
+    fn unused(&self, out: &Path) -> Result<()> {
         if out.is_file() {
             return Err(bad_input(format!("{} is a file: --out names a folder", out.display())));
         }
@@ -221,12 +280,22 @@ impl Args {
             let sentence = format!("{} holds a run already: choose another --out, or --resume it", out.display());
             return Err(bad_input(sentence));
         }
-        Ok((Folder::New(out), config))
+        Ok(())
+    }
+
+    /// A finished run that goes on as a new one.
+    fn continued(&self, old: &Path, more: u64, overrides: &[(String, String)]) -> Result<(Folder, RunConfig)> {
+        let path = self.out.clone().unwrap_or_default();
+        self.unused(&path)?;
+        let (_, config) = TrainingFolder::open(old)?;
+        let config = config.continued(old, more)?;
+        let changeable: Vec<&str> = RESUMABLE.into_iter().chain(CONTINUABLE).collect();
+        let config = changed(&old.display().to_string(), &config.to_toml(), overrides, &changeable)?;
+        Ok((Folder::Continuing { old: old.to_path_buf(), path }, config))
     }
 
     fn resumed(&self, overrides: &[(String, String)]) -> Result<(Folder, RunConfig)> {
-        let space = self.config.as_ref().is_some_and(|c| c.ends_with(".toml"));
-        if self.file.is_some() || space {
+        if self.file.is_some() {
             return Err(bad_input("--resume takes its configuration from the run's folder: leave out the TOML"));
         }
         let path = self.out.as_deref().unwrap_or(Path::new("."));
@@ -234,20 +303,25 @@ impl Args {
         folder.check_unfinished()?;
         let name = folder.config().display().to_string();
         let text = read(&folder.config())?;
-        let read = |set: &[_]| parse(&name, &text, set);
-        let (mut set, fixed): (Vec<_>, Vec<_>) =
-            overrides.iter().cloned().partition(|(key, _)| RESUMABLE.contains(&key.as_str()));
-        let config = read(&set)?;
-        // What the run has already may be said again.
-        for (key, value) in fixed {
-            set.push((key.clone(), value));
-            if read(&set)? != config {
-                let sentence = format!("a resumed run cannot change {key}, only {}", RESUMABLE.join(", "));
-                return Err(bad_input(sentence));
-            }
-        }
+        let config = changed(&name, &text, overrides, &RESUMABLE)?;
         Ok((Folder::Old(folder), config))
     }
+}
+
+/// A run's TOML with overrides. Only some keys may be changed; of the others, what the run has already may be said again.
+fn changed(name: &str, text: &str, overrides: &[(String, String)], changeable: &[&str]) -> Result<RunConfig> {
+    let read = |set: &[_]| parse(name, text, set);
+    let (mut set, fixed): (Vec<_>, Vec<_>) =
+        overrides.iter().cloned().partition(|(key, _)| changeable.contains(&key.as_str()));
+    let config = read(&set)?;
+    for (key, value) in fixed {
+        set.push((key.clone(), value));
+        if read(&set)? != config {
+            let sentence = format!("a resumed run cannot change {key}, only {}", changeable.join(", "));
+            return Err(bad_input(sentence));
+        }
+    }
+    Ok(config)
 }
 
 fn default_folder(config: &RunConfig) -> PathBuf {

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use polystep_learn::decode::EngineStepper;
+use polystep_learn::train::WhichCheckpoint;
 use polystep_learn::trained::{CPU_LANES, TrainedModel};
 use polystep_record::RunFolder;
 
@@ -13,9 +14,14 @@ use crate::output::note;
 /// Hypotheses that are extended at once on a GPU: enough to fill it.
 const CUDA_LANES: usize = 8192;
 
-/// Reads config.toml and model.safetensors of a run's folder.
+/// The finished model of a run, a bundled one, or one that `export` or `transformers` wrote.
 pub fn open(run: &Path) -> Result<TrainedModel> {
-    let trained = TrainedModel::open(run)?;
+    at(run, None)
+}
+
+/// The finished model of a folder, or a checkpoint of a run that is not finished.
+pub fn at(run: &Path, which: Option<WhichCheckpoint>) -> Result<TrainedModel> {
+    let trained = TrainedModel::at(run, which)?;
     if !trained.verified {
         let file = RunFolder::new(run).model();
         note(format_args!("{} has no checksum: whether its weights are whole cannot be told", file.display()));

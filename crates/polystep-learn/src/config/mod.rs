@@ -4,24 +4,30 @@
 //! 1. It is parsed, with the place of every key.
 //! 2. The overrides of `--set` are laid over it.
 //! 3. The tables are made from it.
-//! 4. Every key that was not given is taken from the recipe.
-//! 5. The whole is checked.
+//! 4. A space that is named by its file is read, and its table takes the file's place.
+//! 5. Every key that was not given is taken from the recipe.
+//! 6. The whole is checked.
 //!
-//! So all defaults are in `recipe`, including those that depend on other keys.
+//! So all defaults are in `recipe`, including those that depend on other keys, and what is written to a run's folder needs no
+//! other file.
 
 mod recipe;
+mod spaces;
+mod stored;
 mod tables;
 
 pub use crate::curriculum::CurriculumTable;
 pub use crate::error::ConfigError;
 pub use polystep_record::Recipe;
+pub use spaces::{is_space_file, read_space};
 pub use tables::{DataTable, Precision, Schedule, Select, TrainTable};
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
-use polystep_core::{Setting, Space, SpaceError, SpaceTable, Style, Task, Writing, arithmetic};
+use polystep_core::{Setting, SpaceTable, Style, Task, Writing, arithmetic};
 use polystep_engine::Adam;
-use polystep_record::{NoTestSet, TestSet};
+use polystep_record::{Keys, TestSet};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
@@ -50,6 +56,10 @@ pub struct RunConfig {
     /// The user's own space, if there is one; `data.config` is then its key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub space: Option<SpaceTable>,
+    /// The user's other spaces, by their keys: `[spaces.long]` is the space of `long:1` in `data.also` or `data.guard`, and of
+    /// the task `long` of a curriculum.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub spaces: BTreeMap<String, SpaceTable>,
     /// The curriculum, if there is one: in which order the sub-tasks are learned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub curriculum: Option<CurriculumTable>,
@@ -66,15 +76,11 @@ impl RunConfig {
             alone(key, value).map_err(|why| ConfigError::new(format!("{key}={value}: {why}")))?;
             overlay(document.get_mut(), single(key, value).unwrap_or_default());
         }
-        let given = RunConfig::deserialize(toml::Deserializer::from(document.clone())).map_err(wrong)?;
+        let mut given = RunConfig::deserialize(toml::Deserializer::from(document.clone())).map_err(wrong)?;
+        given.read_spaces()?;
         let config = given.filled(document.get_ref())?;
         config.check()?;
         Ok(config)
-    }
-
-    /// An error if a TOML has a key, or a type of value, that no run has. The TOML need not be a complete run.
-    pub fn check_keys(text: &str) -> Result<(), ConfigError> {
-        toml::from_str::<RunConfig>(text).map(drop).map_err(|e| ConfigError::of_toml(text, &e))
     }
 
     /// The same with every key that `document` does not give at its default. Some defaults depend on what was given.
@@ -84,11 +90,17 @@ impl RunConfig {
             table.is_some_and(|table| table.contains_key(key))
         };
         if let Some(space) = &self.space {
-            self.data.config = space.key.clone().unwrap_or_else(|| "custom".into());
+            self.data.config = space.key().to_owned();
         } else if self.data.setting == Setting::Arithmetic && !given("data", "config") {
             self.data.config = arithmetic::MIXTURE.into();
         }
-        let mut model = recipe::model_of(self.train.recipe, self.model.size);
+        let mut model = match &self.train.init {
+            // The shape of the first weights, unless the TOML says it all.
+            Some(folder) if !ModelConfig::KEYS.iter().all(|key| given("model", key)) => {
+                RunConfig::stored(folder)?.model
+            }
+            _ => recipe::model_of(self.train.recipe, self.model.size),
+        };
         if given("model", "d") {
             model.ffn = 4 * self.model.d.min(1 << 20); // so wide a model is refused in `check`
         }
@@ -109,6 +121,11 @@ impl RunConfig {
         format!("# Resolved by polystep {} ({}).\n{body}", env!("CARGO_PKG_VERSION"), crate::COMMIT)
     }
 
+    /// What it is, in the words of the paper's tables.
+    pub fn keys(&self) -> Keys {
+        self.data.keys(self.curriculum.as_ref().map(|curriculum| curriculum.name.as_deref()))
+    }
+
     /// Adam's constants.
     pub fn optimiser(&self) -> Adam {
         let t = &self.train;
@@ -124,17 +141,16 @@ impl RunConfig {
     /// The task.
     pub fn task(&self) -> Result<Task, ConfigError> {
         let DataTable { config, vars, setting, granularity, notation, order, ones, .. } = self.data.clone();
-        let wrong = |e: polystep_core::SpaceError| ConfigError::new(e.to_string());
-        let space = match &self.space {
-            Some(_) if setting == Setting::Arithmetic => {
-                return Err(ConfigError::new("[space]: the arithmetic probe has no polynomials; leave it out"));
-            }
-            Some(table) => table.resolve().map_err(wrong)?,
-            None => named_space(&config, setting).map_err(|e| ConfigError::new(format!("data.config: {e}")))?,
+        if self.space.is_some() && setting == Setting::Arithmetic {
+            return Err(ConfigError::new("[space]: the arithmetic probe has no polynomials; leave it out"));
+        }
+        let named = |e: ConfigError| match self.space {
+            Some(_) => e,
+            None => ConfigError::new(format!("data.config: {e}")),
         };
         let writing = Writing { setting, granularity, notation, style: Style { order, ones } };
-        let task = Task { space, vars, writing };
-        task.validate().map_err(wrong)?;
+        let task = Task { space: self.space_of(&config).map_err(named)?, vars, writing };
+        task.validate().map_err(|e| ConfigError::new(e.to_string()))?;
         Ok(task)
     }
 
@@ -151,20 +167,29 @@ impl RunConfig {
 
     /// The task, and those of `data.also`: all that the model learns.
     pub fn tasks(&self) -> Result<Vec<Task>, ConfigError> {
-        let home = self.task()?;
-        let mut tasks = vec![home.clone()];
-        for text in &self.data.also {
-            let wrong = |why: &str| ConfigError::new(format!("data.also, \"{text}\": {why}"));
-            let set: TestSet = text.parse().map_err(|e: NoTestSet| wrong(&e.to_string()))?;
-            let space = named_space(&set.config, home.writing.setting).map_err(|e| wrong(&e.to_string()))?;
-            let task = Task { space, vars: set.vars as usize, ..home.clone() };
-            task.validate().map_err(|e| wrong(&e.to_string()))?;
+        let mut tasks = vec![self.task()?];
+        for set in &self.data.also {
+            let task = self.task_on(set).map_err(|e| ConfigError::new(format!("data.also, \"{set}\": {e}")))?;
             if tasks.contains(&task) {
-                return Err(wrong("is learned already"));
+                return Err(ConfigError::new(format!("data.also, \"{set}\": is learned already")));
             }
             tasks.push(task);
         }
         Ok(tasks)
+    }
+
+    /// The tasks of `data.guard`: training never meets their endpoints.
+    pub fn guarded(&self) -> Result<Vec<Task>, ConfigError> {
+        let named =
+            |set: &TestSet| self.task_on(set).map_err(|e| ConfigError::new(format!("data.guard, \"{set}\": {e}")));
+        self.data.guard.iter().map(named).collect()
+    }
+
+    /// The run's task on the space of a test set.
+    pub fn task_on(&self, set: &TestSet) -> Result<Task, ConfigError> {
+        let task = Task { space: self.space_of(&set.config)?, vars: set.vars as usize, ..self.task()? };
+        task.validate().map_err(|e| ConfigError::new(e.to_string()))?;
+        Ok(task)
     }
 
     /// The graph of the curriculum, its constants, and the task behind each of its names; none if there is none.
@@ -182,15 +207,20 @@ impl RunConfig {
                 format!("data.config = \"{}\" is a sub-task: a curriculum leads to a whole one", self.data.config);
             return Err(ConfigError::new(why));
         }
-        let (graph, spaces) = table.resolve(&target.space)?;
+        let (graph, spaces) = table.resolve(&target.space, |key| self.space_of(key).ok())?;
         let tasks = spaces.into_iter().map(|space| Task { space, ..target.clone() }).collect();
         Ok(Some((graph, table.clone(), tasks)))
     }
 
     /// If it cannot be run, one sentence that says why.
     fn check(&self) -> Result<(), ConfigError> {
+        self.check_spaces()?;
         self.tasks()?;
+        self.guarded()?;
         self.curriculum()?;
+        if self.data.file.is_some() && self.curriculum.is_some() {
+            return Err(ConfigError::new("[curriculum] chooses what is drawn next: leave out data.file"));
+        }
         self.model.check().map_err(ConfigError::new)?;
         let t = &self.train;
         // The numbers as the engine will see them: in fp32 a small number may be 0 and a large one infinite.
@@ -217,11 +247,6 @@ impl RunConfig {
         let broken = rules.into_iter().find(|(kept, _)| !kept);
         broken.map_or(Ok(()), |(_, why)| Err(ConfigError::new(why)))
     }
-}
-
-/// A configuration of the paper or a sub-task of one; in the arithmetic probe its exercises.
-fn named_space(key: &str, setting: Setting) -> Result<Space, SpaceError> {
-    if setting == Setting::Arithmetic { Space::exercises(key) } else { Space::of_key(key) }
 }
 
 /// A table of defaults, with the keys that were given laid over it.

@@ -24,6 +24,8 @@ impl Default for DataTable {
             config: "medium_coeff".into(),
             vars: 1,
             also: Vec::new(),
+            guard: Vec::new(),
+            file: None,
             setting: Setting::Plain,
             granularity: Granularity::COARSE,
             notation: Notation::Infix,
@@ -54,6 +56,8 @@ impl TrainTable {
     pub fn of(recipe: Recipe, data: &DataTable, curriculum: Option<&CurriculumTable>) -> Self {
         let fast = TrainTable {
             recipe,
+            init: None,
+            continues: None,
             lr: 6e-4,
             warmup: 1000,
             schedule: Schedule::Cosine,
@@ -103,7 +107,7 @@ impl super::RunConfig {
     pub(crate) fn of_recipe(recipe: Recipe) -> Self {
         let data = DataTable::default();
         let (model, train) = (model_of(recipe, Size::S), TrainTable::of(recipe, &data, None));
-        Self { data, model, train, space: None, curriculum: None }
+        Self { data, model, train, space: None, spaces: Default::default(), curriculum: None }
     }
 }
 
@@ -134,7 +138,7 @@ impl DataTable {
             config: self.config.clone(),
             granularity: Some(self.granularity),
             notation: Some(self.notation),
-            also: self.also.iter().filter_map(|set| set.parse().ok()).collect(),
+            also: self.also.clone(),
             ..Keys::default()
         };
         keys.trained(Some(self.setting), curriculum)
@@ -145,6 +149,7 @@ impl DataTable {
 mod tests {
     use super::super::RunConfig;
     use super::*;
+    use polystep_record::TestSet;
 
     /// Rows of the paper's tables.
     #[test]
@@ -160,7 +165,7 @@ mod tests {
         let fine = DataTable { granularity: Granularity::FINE, ..data("small_coeff", 2, Setting::Plain) };
         assert_eq!(paper_examples(&fine), Some(4_600_000));
         assert_eq!(paper_examples(&data("small_coeff", 3, Setting::Plain)), None);
-        let mixed = DataTable { also: vec!["large_coeff:1".into()], ..data("small_coeff", 1, Setting::Plain) };
+        let mixed = DataTable { also: vec![TestSet::new("large_coeff", 1)], ..data("small_coeff", 1, Setting::Plain) };
         assert_eq!(paper_examples(&mixed), None);
     }
 

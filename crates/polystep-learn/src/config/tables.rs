@@ -2,22 +2,32 @@
 //! [`ModelConfig`](crate::model::ModelConfig); `[curriculum]` is [`CurriculumTable`](crate::curriculum::CurriculumTable). Defaults
 //! are in [`super::recipe`].
 
+use std::path::PathBuf;
+
 use polystep_core::{Granularity, Notation, Setting, TermOrder};
-use polystep_record::Recipe;
+use polystep_record::{Recipe, TestSet, as_texts};
 use serde::{Deserialize, Serialize};
 
 /// `[data]`: what is learned.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DataTable {
-    /// A configuration of the paper (`large_coeff`), a sub-task of one (`large_coeff/mul2`), or the key of `[space]`;
+    /// A configuration of the paper (`large_coeff`), a sub-task of one (`large_coeff/mul2`), a file with a `[space]` table
+    /// (`mine.toml`), or the key of `[space]`;
     /// in setting `arithmetic` one of `add4`, `add9`, `mul4`, `mul9`, or `arithmetic` for all four.
     pub config: String,
     /// Number of variables, 1 to 8.
     pub vars: usize,
-    /// Further spaces that one model learns in equal parts, as `["small_coeff:1", "large_coeff:2"]`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub also: Vec<String>,
+    /// Further spaces that one model learns in equal parts, as `["small_coeff:1", "large_coeff:2", "mine.toml:1"]`.
+    #[serde(with = "as_texts", skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<TestSet>,
+    /// Further sets whose endpoints training never meets, as `["longer.toml:1"]`. The sets of the paper's spaces, and of the
+    /// spaces that are learned, are guarded always.
+    #[serde(with = "as_texts", skip_serializing_if = "Vec::is_empty")]
+    pub guard: Vec<TestSet>,
+    /// Examples of one's own, in place of those that are drawn: a file of JSONL or Parquet, or a folder of such files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<PathBuf>,
     /// `plain`, `calculator`, `annotated`, `endpoint` or `arithmetic`.
     pub setting: Setting,
     /// `coarse`, `fine`, `fine_counted`, or switches as in `fac=term,mul=pair,sum=all`.
@@ -38,6 +48,12 @@ pub struct DataTable {
 pub struct TrainTable {
     /// `paper` or `fast`: supplies every key that is not given.
     pub recipe: Recipe,
+    /// The folder whose weights are the first ones: a run, a bundled model, or what `export` made. Without it they are random.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub init: Option<PathBuf>,
+    /// The finished run that this one continues; written by `train --more`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub continues: Option<PathBuf>,
     /// Learning rate, after the warm-up.
     pub lr: f64,
     /// Steps of linear warm-up.

@@ -150,7 +150,7 @@ fn spaces_beside_the_own_one() {
     let named: Vec<_> = tasks.iter().map(|t| (t.space.key.as_str(), t.vars)).collect();
     assert_eq!(named, [("small_coeff", 1), ("large_coeff", 2), ("small_coeff", 2)]);
     for (also, why) in [
-        (r#"["large_coeff"]"#, "data.also, \"large_coeff\": write a configuration"),
+        (r#"["large_coeff"]"#, "line 3: \"large_coeff\": write a configuration"),
         (r#"["small_coeff:1"]"#, "data.also, \"small_coeff:1\": is learned already"),
         (r#"["huge_coeff:1"]"#, "huge_coeff"),
         (r#"["large_coeff:9"]"#, "data.also, \"large_coeff:9\""),
@@ -189,7 +189,7 @@ fn a_curriculum_that_cannot_be_followed_is_refused_with_its_edge() {
     );
     assert_eq!(
         own(r#"["add", "mul9"]"#, r#"[["add", "mul9"]]"#),
-        "curriculum.tasks: unknown task `mul9` (edge add -> mul9); the tasks are add, mul2, mul3, scoeff, mixed"
+        "curriculum.tasks: unknown task `mul9` (edge add -> mul9); the tasks are add, mul2, mul3, scoeff, mixed, and spaces"
     );
     assert!(own(r#"["mul9"]"#, "[]").starts_with("curriculum.tasks: unknown task `mul9`; the tasks"));
     assert_eq!(own(r#"["add", "add"]"#, "[]"), "the task add stands twice in curriculum.tasks");
@@ -207,4 +207,45 @@ fn a_curriculum_that_cannot_be_followed_is_refused_with_its_edge() {
     for (wrong, why) in [("eps = 1.5", "between 0 and 1"), ("k = 1", "two points"), ("n_batches = 0", "between 1")] {
         assert!(refusal(&format!("[curriculum]\nname = \"C\"\n{wrong}")).contains(why), "{wrong}");
     }
+}
+
+/// A space in a file is read wherever a key may stand, and what is resolved needs the file no more.
+#[test]
+fn spaces_of_ones_own_stand_where_keys_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let long = file("long.toml", "[space]\nkey = \"long\"\nbase = \"large_coeff\"\nmin.products = 4\n");
+    let easy = file("easy.toml", "[space]\nkey = \"easy\"\nbase = \"small_coeff\"\nmax.products = 2\n");
+    let other = file("other.toml", "[space]\nkey = \"long\"\nbase = \"small_coeff\"\n");
+    let text =
+        format!("[data]\nconfig = \"{long}\"\nalso = [\"{easy}:2\", \"large_coeff:1\"]\nguard = [\"{long}:3\"]\n");
+    let config = read(&text).unwrap();
+    let keys = |tasks: Vec<Task>| tasks.iter().map(|t| format!("{}:{}", t.space.key, t.vars)).collect::<Vec<_>>();
+    assert_eq!(keys(config.tasks().unwrap()), ["long:1", "easy:2", "large_coeff:1"]);
+    assert_eq!(keys(config.guarded().unwrap()), ["long:3"]);
+    assert_eq!(config.task().unwrap().space.products.min, 4);
+    assert_eq!(read(&config.to_toml()).unwrap(), config);
+    assert!(!config.to_toml().contains("long.toml"));
+
+    let curriculum = format!(
+        "[curriculum]\ntasks = [\"{easy}\", \"small_coeff\", \"mixed\"]\nedges = [[\"{easy}\", \"mixed\"], [\"small_coeff\", \"mixed\"]]\n"
+    );
+    let config = read(&curriculum).unwrap();
+    let (graph, _, tasks) = config.curriculum().unwrap().unwrap();
+    assert_eq!(graph.names(), ["easy", "small_coeff", "mixed"]);
+    assert_eq!(keys(tasks), ["easy:1", "small_coeff:1", "medium_coeff:1"]);
+    assert_eq!(read(&config.to_toml()).unwrap(), config);
+
+    let refused = |text: &str| read(text).unwrap_err().to_string();
+    let twice = refused(&format!("[data]\nalso = [\"{long}:1\", \"{other}:1\"]\n"));
+    assert!(twice.ends_with("another space of this run has the key `long`: give one of them another key"), "{twice}");
+    let wrong = file("wrong.toml", "[space]\n\nmaxx = 3\n");
+    let unknown = refused(&format!("[data]\nalso = [\"{wrong}:1\"]\n"));
+    assert!(unknown.contains("wrong.toml, line 3: unknown field `maxx`"), "{unknown}");
+    assert!(refused("[data]\nalso = [\"none.toml:1\"]\n").starts_with("cannot read none.toml"));
+    assert!(refused("[spaces.small_coeff]\nmax.products = 4\n").contains("is reserved"));
 }

@@ -14,7 +14,8 @@ pub struct CurriculumTable {
     /// `C`, `C2` or `C4`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Sub-tasks of `data.config`: `add`, `mul2`, `mul3`, `scoeff`, `mixed`, `signed`.
+    /// Sub-tasks of `data.config` (`add`, `mul2`, `mul3`, `scoeff`, `mixed`, `signed`), configurations of the paper, or spaces of
+    /// one's own: a file (`easy.toml`) or a key of `[spaces]`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tasks: Vec<String>,
     /// `["add", "mul2"]`: add is learned before mul2.
@@ -54,8 +55,12 @@ impl Default for CurriculumTable {
 }
 
 impl CurriculumTable {
-    /// The graph and the space of each of its tasks, sub-tasks of a target.
-    pub fn resolve(&self, target: &Space) -> Result<(Graph, Vec<Space>), ConfigError> {
+    /// The graph and the space of each of its tasks: sub-tasks of a target, and other spaces by their keys.
+    pub fn resolve(
+        &self,
+        target: &Space,
+        other: impl Fn(&str) -> Option<Space>,
+    ) -> Result<(Graph, Vec<Space>), ConfigError> {
         let own = !(self.tasks.is_empty() && self.edges.is_empty());
         let graph = match &self.name {
             Some(_) if own => {
@@ -72,19 +77,20 @@ impl CurriculumTable {
                 ));
             }
         };
-        let spaces =
-            graph.names().iter().map(|task| Ok(target.subtask(self.subtask(task)?))).collect::<Result<_, _>>()?;
+        let space = |task: &String| match task.parse() {
+            Ok(subtask) => Ok(target.subtask(subtask)),
+            Err(_) => other(task).ok_or_else(|| self.unknown(task)),
+        };
+        let spaces = graph.names().iter().map(space).collect::<Result<_, _>>()?;
         self.check()?;
         Ok((graph, spaces))
     }
 
-    fn subtask(&self, task: &str) -> Result<Subtask, ConfigError> {
-        task.parse().map_err(|_| {
-            let edge = self.edges.iter().find(|(a, b)| a == task || b == task);
-            let edge = edge.map_or_else(String::new, |(a, b)| format!(" (edge {a} -> {b})"));
-            let known = Subtask::ALL.map(Subtask::name).join(", ");
-            ConfigError::new(format!("curriculum.tasks: unknown task `{task}`{edge}; the tasks are {known}"))
-        })
+    fn unknown(&self, task: &str) -> ConfigError {
+        let edge = self.edges.iter().find(|(a, b)| a == task || b == task);
+        let edge = edge.map_or_else(String::new, |(a, b)| format!(" (edge {a} -> {b})"));
+        let known = Subtask::ALL.map(Subtask::name).join(", ");
+        ConfigError::new(format!("curriculum.tasks: unknown task `{task}`{edge}; the tasks are {known}, and spaces"))
     }
 
     fn check(&self) -> Result<(), ConfigError> {

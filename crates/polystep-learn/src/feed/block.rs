@@ -34,6 +34,8 @@ pub struct Block {
     /// Place in training → example.
     order: Vec<u32>,
     counts: Counts,
+    /// Why it could not be made.
+    failed: Option<String>,
 }
 
 impl Block {
@@ -42,6 +44,18 @@ impl Block {
         self.examples.clear();
         self.order.clear();
         self.counts = Counts::default();
+        self.failed = None;
+    }
+
+    /// Says why the block could not be made. It is then empty.
+    pub fn fail(&mut self, why: String) {
+        self.clear();
+        self.failed = Some(why);
+    }
+
+    /// Counts examples that are too long.
+    pub fn skip(&mut self, examples: u64) {
+        self.counts.skipped += examples;
     }
 
     /// Counts proofs and rejections.
@@ -78,6 +92,9 @@ impl Block {
 
     /// An error if the block has no examples, or fewer than `used`. `who` names the task in the message.
     pub fn check(&self, who: impl Display, used: u64) -> Result<(), LearnError> {
+        if let Some(why) = &self.failed {
+            return Err(LearnError::Data(why.clone()));
+        }
         if self.is_empty() {
             let why = "its polynomials belong to the evaluation sets, or are too long for model.max_positions";
             return Err(LearnError::Data(format!("{who} has no examples to learn from: {why}")));

@@ -3,7 +3,7 @@
 //! Blocks of proofs are made in any thread, in any order. Each block depends on its number alone, and so do the batches cut
 //! from the blocks. So the data position (block, offset) is all that a checkpoint needs.
 //!
-//! [`Proofs`] makes the blocks of one task or of several. [`BatchQueue`] cuts them into batches; [`Lessons`] cuts them as a
+//! [`Proofs`] makes the blocks of one task or of several, [`Dataset`] reads them from files. [`BatchQueue`] cuts them into batches; [`Lessons`] cuts them as a
 //! curriculum wants them, which depends on how the training goes. Both are a [`Feed`].
 //!
 //! A caller that waits for data passes a function that says when to give up. In some spaces there is so little to draw that a block
@@ -13,6 +13,8 @@ mod batches;
 mod block;
 mod course;
 mod cut;
+mod data_files;
+mod dataset;
 mod lessons;
 mod proofs;
 mod queue;
@@ -22,6 +24,7 @@ pub use batches::BatchQueue;
 pub use block::{Block, Counts};
 pub use course::{Course, Syllabus};
 pub use cut::{ExampleReader, Position, fits, push_example};
+pub use dataset::{Dataset, DatasetSummary};
 pub use lessons::{Curriculum, Lessons};
 pub use proofs::{BLOCK_PROOFS, Proofs};
 pub use queue::BlockQueue;

@@ -36,8 +36,13 @@ impl Proofs {
 
     /// Proofs of several tasks in equal parts.
     pub fn mixed(tasks: &[Task], seed: u64, longest: usize) -> Result<Self, LearnError> {
+        Proofs::guarded(tasks, &[], seed, longest)
+    }
+
+    /// Proofs of several tasks in equal parts, guarded against the sets of further tasks too.
+    pub fn guarded(tasks: &[Task], more: &[Task], seed: u64, longest: usize) -> Result<Self, LearnError> {
         start_threads()?;
-        let guard = guard_for(tasks).map_err(|e| LearnError::Data(e.to_string()))?;
+        let guard = guard_for(tasks.iter().chain(more)).map_err(|e| LearnError::Data(e.to_string()))?;
         let purpose = Purpose::Train;
         let (all, block_proofs) = (tasks.to_vec(), BLOCK_PROOFS);
         let proofs = Proofs { tasks: all, seed, purpose, longest, guard, block_proofs, shuffled: true };
@@ -75,11 +80,11 @@ impl Proofs {
         Proofs { shuffled: false, ..self }
     }
 
-    /// Whether the guard of a run that learns `tasks` holds the sets of another task. If not, training may have met some of their
-    /// endpoints.
-    pub fn guards(tasks: &[Task], tested: &Task) -> bool {
+    /// Whether the guard of a run that was guarded against these tasks, its own among them, holds the sets of another task. If not,
+    /// training may have met some of their endpoints.
+    pub fn guards<'t>(tasks: impl IntoIterator<Item = &'t Task>, tested: &Task) -> bool {
         let same = |task: &Task| task.space == tested.space && task.vars == tested.vars;
-        is_standard(tested) || tasks.iter().any(same)
+        is_standard(tested) || tasks.into_iter().any(same)
     }
 
     /// The endpoints and exercises that training never meets.
@@ -100,10 +105,10 @@ fn start_threads() -> Result<(), LearnError> {
 }
 
 /// The standard guard, which is made once, together with the sets of the spaces that it does not know.
-fn guard_for(tasks: &[Task]) -> Result<Arc<Guard>, SpaceError> {
+fn guard_for<'t>(tasks: impl Iterator<Item = &'t Task>) -> Result<Arc<Guard>, SpaceError> {
     static STANDARD: OnceLock<Arc<Guard>> = OnceLock::new();
     let mut guard = Arc::clone(STANDARD.get_or_init(|| Arc::new(Guard::standard())));
-    for task in tasks.iter().filter(|task| !is_standard(task)) {
+    for task in tasks.filter(|task| !is_standard(task)) {
         Arc::make_mut(&mut guard).extend(&task.space, task.vars)?;
     }
     Ok(guard)

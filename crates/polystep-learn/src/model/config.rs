@@ -69,6 +69,21 @@ impl Default for ModelConfig {
 }
 
 impl ModelConfig {
+    /// Every key of `[model]`.
+    pub const KEYS: [&str; 11] = [
+        "size",
+        "d",
+        "layers",
+        "heads",
+        "ffn",
+        "norm",
+        "activation",
+        "dropout",
+        "max_positions",
+        "scale_embedding",
+        "init_std",
+    ];
+
     /// One of the paper's sizes with the shape of recipe `fast` (pre-norm, GELU).
     pub fn of_size(size: Size) -> Self {
         let (layers, heads) = match size {

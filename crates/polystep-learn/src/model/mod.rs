@@ -8,12 +8,14 @@ mod config;
 mod init;
 mod layout;
 mod programs;
+mod transformers;
 
 pub use config::{ModelConfig, Size};
 pub use init::initial_params;
 pub use layout::{NamedParam, ParamLayout};
 pub use programs::{DecodingPrograms, TrainingProgram, attention_program, decoding_programs};
 pub use programs::{evaluation_program, training_program};
+pub use transformers::ENTRY;
 
 #[cfg(doc)]
 use polystep_engine::Program;

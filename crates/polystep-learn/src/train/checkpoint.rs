@@ -86,6 +86,11 @@ impl Checkpoints {
         Ok(Checkpoints { folder })
     }
 
+    /// The folder of a run that is only read.
+    pub fn of(run: &Path) -> Self {
+        Checkpoints { folder: RunFolder::new(run).checkpoints() }
+    }
+
     /// Where the checkpoint of a step lies.
     pub fn path(&self, step: u64) -> PathBuf {
         self.folder.join(format!("step-{step:09}.safetensors"))
@@ -189,6 +194,7 @@ mod tests {
             window: Window::default(),
             limits: Limits { sequences: 32, src_tokens: 4000, tgt_tokens: 3000 },
             course: None,
+            dataset: None,
         };
         let numbers = |k: f32| (0..100).map(|i| k * i as f32).collect();
         Checkpoint { state, params: numbers(0.1), first: numbers(1e-20), second: numbers(1e20) }

@@ -33,15 +33,26 @@ impl TrainingFolder {
 
     /// The same, for a process that holds the lease already.
     pub(crate) fn create_under(lease: Lease, path: &Path, config: &RunConfig) -> Result<Self, LearnError> {
-        let folder = TrainingFolder { folder: RunFolder::new(path), lease: Some(lease) };
-        if folder.is_begun() {
-            let name = path.display();
-            return Err(LearnError::Folder(format!(
-                "{name} holds a run already: choose another --out, or --resume it"
-            )));
-        }
+        let folder = TrainingFolder::held(path, lease);
+        folder.check_unused()?;
         folder.write_config(config)?;
         Ok(folder)
+    }
+
+    /// The folder that a lease was taken of.
+    pub(super) fn held(path: &Path, lease: Lease) -> Self {
+        TrainingFolder { folder: RunFolder::new(path), lease: Some(lease) }
+    }
+
+    /// An error if the folder holds a run.
+    pub fn check_unused(&self) -> Result<(), LearnError> {
+        match self.is_begun() {
+            true => Err(LearnError::Folder(format!(
+                "{} holds a run already: choose another --out, or --resume it",
+                self.path().display()
+            ))),
+            false => Ok(()),
+        }
     }
 
     /// The folder of a run that is to be continued, and what it was set up with. An error while another process trains in it.
@@ -72,7 +83,7 @@ impl TrainingFolder {
     /// result stays. Or it may be a trial of a sweep: continued alone, it would be tested.
     pub fn check_unfinished(&self) -> Result<(), LearnError> {
         let why = if self.is_finished() {
-            "is finished (see metrics.json): start another run to train more"
+            "is finished (see metrics.json): --more EXAMPLES --init RUN --out NEW continues it as a new run"
         } else if self.trial().exists() {
             "is a trial of a sweep, which is not tested: continue the sweep, or train its config.toml in another --out"
         } else {

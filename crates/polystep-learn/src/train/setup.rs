@@ -8,8 +8,12 @@ use polystep_engine::{Limits, Program};
 use super::RunState;
 use crate::LearnError;
 use crate::config::{ConfigError, RunConfig};
-use crate::feed::{BatchQueue, Curriculum, EvalSet, Feed, Lessons, Proofs, Source, Syllabus};
-use crate::model::{ModelConfig, ParamLayout, evaluation_program, training_program};
+use crate::feed::{
+    BatchQueue, Curriculum, Dataset, DatasetSummary, EvalSet, Feed, Lessons, Proofs, Source, Syllabus,
+};
+use crate::model::{ModelConfig, ParamLayout, evaluation_program, initial_params, training_program};
+use crate::weights::load_weights;
+use polystep_record::RunFolder;
 
 /// Proofs whose lengths decide how much memory is set up.
 const MEASURED: u64 = 1024;
@@ -28,6 +32,8 @@ pub struct RunSetup {
     pub limits: Limits,
     /// Training data.
     pub source: Box<dyn Source>,
+    /// What the files hold that it learns from, if it draws nothing itself.
+    pub dataset: Option<DatasetSummary>,
     /// The curriculum, if there is one: then it supplies the training data.
     pub curriculum: Option<Curriculum>,
     /// The validation set.
@@ -51,11 +57,19 @@ impl RunSetup {
         let tasks = config.tasks()?;
         let model = config.model.clone();
         let data = |e: SpaceError| LearnError::Data(e.to_string());
-        let source = Proofs::mixed(&tasks, config.data.seed, model.max_positions)?;
+        let source = Proofs::guarded(&tasks, &config.guarded()?, config.data.seed, model.max_positions)?;
         let each = config.train.valid_proofs.div_ceil(tasks.len() as u64);
         let valid = EvalSet::fixed(&tasks, Purpose::Valid, each).map_err(data)?;
-        let mut limits = limits(&tasks, &config)?;
-        let mut curriculum = None;
+        let longest = model.max_positions;
+        let (mut curriculum, mut dataset) = (None, None);
+        let (mut limits, training): (_, Box<dyn Source>) = match &config.data.file {
+            None => (limits(&tasks, &config)?, Box::new(source.clone())),
+            Some(path) => {
+                let data = Dataset::open(path, &tasks[0].writing, source.guard(), config.data.seed, longest)?;
+                dataset = Some(data.summary().clone());
+                (data.limits(config.train.batch, longest), Box::new(data))
+            }
+        };
         if let Some((graph, settings, tasks)) = config.curriculum()? {
             source.check_room(&tasks)?;
             for task in &tasks {
@@ -65,13 +79,22 @@ impl RunSetup {
             curriculum = Some(Curriculum::new(syllabus, &source, &tasks));
         }
         let layout = ParamLayout::new(&model);
-        Ok(RunSetup { config, tasks, layout, model, limits, source: Box::new(source), curriculum, valid, test: None })
+        Ok(RunSetup { config, tasks, layout, model, limits, source: training, dataset, curriculum, valid, test: None })
+    }
+
+    /// The weights before the first step: drawn, or those of `train.init`.
+    pub(super) fn first_params(&self) -> Result<Vec<f32>, LearnError> {
+        match &self.config.train.init {
+            None => Ok(initial_params(&self.model, &self.layout, self.seed())),
+            Some(folder) => Ok(load_weights(&RunFolder::new(folder).model(), &self.layout)?.params),
+        }
     }
 
     /// The state before the first step.
     pub(super) fn first_state(&self) -> RunState {
         let course = self.curriculum.as_ref().map(|curriculum| curriculum.syllabus.begin());
-        RunState { seed: self.seed(), limits: self.limits, course, ..RunState::default() }
+        let dataset = self.dataset.as_ref().map(|dataset| dataset.checksum.clone());
+        RunState { seed: self.seed(), limits: self.limits, course, dataset, ..RunState::default() }
     }
 
     /// The batches from where a state left off; `threads` make them.
@@ -103,6 +126,11 @@ impl RunSetup {
         let mismatch = |why: String| Err(LearnError::Mismatch { path: path.into(), why });
         if state.seed != self.seed() {
             return mismatch(format!("its seed is {}, not {}", state.seed, self.seed()));
+        }
+        if state.dataset.as_ref() != self.dataset.as_ref().map(|dataset| &dataset.checksum) {
+            return mismatch(
+                "its data is not the data of data.file, which has changed since or is another file".into(),
+            );
         }
         if state.limits != self.limits {
             return mismatch("its batches were cut for other data or another batch size".into());

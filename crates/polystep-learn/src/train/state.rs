@@ -37,6 +37,9 @@ pub struct RunState {
     /// Where its curriculum stands, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub course: Option<Course>,
+    /// The checksum of the files that it learns from, if it draws nothing itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dataset: Option<String>,
 }
 
 /// [`Limits`] as they are written.
@@ -69,7 +72,10 @@ impl RunState {
             (self.validated > self.examples || !best, "its best validation and its examples"),
             (!(self.seconds >= 0.0 && self.seconds.is_finite()), "its seconds"),
             (!self.window.is_possible(self.step), "the steps since its last line of the log"),
-            (proofs != Some(self.counts.proofs), "its data position and the proofs it has drawn"),
+            (
+                self.dataset.is_none() && proofs != Some(self.counts.proofs),
+                "its data position and the proofs it has drawn",
+            ),
             (self.examples > self.counts.proofs.saturating_mul(MOST_STEPS), "its examples and the proofs it has drawn"),
             (self.course.as_ref().is_some_and(|c| !c.is_possible(self.step, self.examples)), "its curriculum"),
         ];

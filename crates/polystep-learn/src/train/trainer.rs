@@ -23,7 +23,6 @@ use crate::LearnError;
 use crate::config::Select;
 use crate::feed::{Counts, EvalSet, Feed};
 use crate::log::{Event, Observer};
-use crate::model::initial_params;
 use polystep_record::{BestValidation, CurriculumLine, LogLine, TrainingEnd, TrainingReport, ValidLine};
 
 /// How often results are read, in time.
@@ -71,11 +70,18 @@ impl<'a> Trainer<'a> {
         threads: usize,
     ) -> Result<Self, LearnError> {
         let (files, newest) = RunFiles::open(setup, folder)?;
-        let Checkpoint { state, params, first, second } = newest.unwrap_or_else(|| {
-            let zeros = vec![0.0; setup.layout.len()];
-            let params = initial_params(&setup.model, &setup.layout, setup.seed());
-            Checkpoint { state: setup.first_state(), params, first: zeros.clone(), second: zeros }
-        });
+        let Checkpoint { state, params, first, second } = match newest {
+            Some(checkpoint) => checkpoint,
+            None => {
+                let zeros = vec![0.0; setup.layout.len()];
+                Checkpoint {
+                    state: setup.first_state(),
+                    params: setup.first_params()?,
+                    first: zeros.clone(),
+                    second: zeros,
+                }
+            }
+        };
         executor.set_params(&params)?;
         executor.set_moments(&first, &second)?;
         let spent = Spent { steps: state.step, examples: state.examples, seconds: state.seconds };

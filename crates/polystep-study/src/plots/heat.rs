@@ -25,13 +25,20 @@ pub fn chart(title: &str, description: String, map: &HeatMap) -> Chart {
     let widest = |labels: &[String]| LETTER * labels.iter().map(|l| l.chars().count()).max().unwrap_or(0) as f64;
     let (left, cell) = (34.0 + widest(&map.rows), (widest(&map.columns) + 14.0).max(CELL.0));
     let wide = cell * map.columns.len() as f64;
-    let size = (left + 2.0 * wide + 38.0, TOP + CELL.1 * map.rows.len() as f64 + 16.0);
+    // A table of one's own has no numbers of the paper.
+    let printed = map.paper.iter().flatten().any(Option::is_some);
+    let size =
+        (left + if printed { 2.0 * wide + 38.0 } else { wide + 14.0 }, TOP + CELL.1 * map.rows.len() as f64 + 16.0);
     let mut chart = Chart::new(title, description, size);
     for (i, label) in map.rows.iter().enumerate() {
         let (x, y, label) = (left - 10.0, TOP + CELL.1 * (i as f64 + 0.5) + 4.0, escape(label));
         svg!(chart.drawing, r#"<text class="label" x="{x}" y="{y:.1}" text-anchor="end">{label}</text>"#);
     }
-    for (name, cells, left) in [("the paper's", &map.paper, left), ("ours", &map.ours, left + wide + 24.0)] {
+    let ours = if printed { left + wide + 24.0 } else { left };
+    for (name, cells, left) in [("the paper's", &map.paper, left), ("ours", &map.ours, ours)] {
+        if name != "ours" && !printed {
+            continue;
+        }
         half(&mut chart.drawing, name, &map.columns, cells, (left, cell));
     }
     chart

@@ -100,16 +100,16 @@ fn in_table(view: &TableView, common: String) -> String {
     format!("Table {}, {common}", view.table)
 }
 
-fn full_proof(row: &ViewRow) -> Option<(&Cell, f64)> {
-    let cell = row.cells.iter().find(|cell| cell.column.quantity == Quantity::FullProof)?;
-    Some((cell, cell.paper.as_ref()?.value))
+fn full_proof(row: &ViewRow) -> Option<&Cell> {
+    row.cells.iter().find(|cell| cell.column.quantity == Quantity::FullProof)
 }
 
 /// Full proofs, ours against the paper's, of the rows that were measured.
 fn numbers(view: &TableView) -> Option<Chart> {
     let (_, names) = view.common_keys();
     let dot_row = |row: &ViewRow| {
-        let (cell, paper) = full_proof(row)?;
+        let cell = full_proof(row)?;
+        let paper = cell.paper.as_ref()?.value;
         let words: Vec<&str> = names.iter().map(|name| row.key(name)).filter(|word| !word.is_empty()).collect();
         let validated = cell.at_paper_examples.map(|milestone| milestone.full_proof);
         let (group, label) = (words.first().copied().unwrap_or_default(), words.join(" "));
@@ -132,6 +132,10 @@ fn numbers(view: &TableView) -> Option<Chart> {
 fn matrix(view: &TableView) -> Option<Chart> {
     let elsewhere = view.rows.iter().any(|row| row.key("train_config") != row.key("test_config"));
     let place = |row: &ViewRow| match elsewhere {
+        // Runs of one's own table have names.
+        _ if !row.key("run").is_empty() => {
+            (row.key("run").to_owned(), format!("{}:{}", row.key("test_config"), row.key("test_vars")))
+        }
         true => (row.key("train_config").to_owned(), row.key("test_config").to_owned()),
         false => (row.key("train_config").to_owned(), format!("{} → {}", row.key("train_vars"), row.key("test_vars"))),
     };
@@ -147,8 +151,8 @@ fn matrix(view: &TableView) -> Option<Chart> {
         let at = |r: &String, c: &String| value(view.rows.iter().find(|row| place(row) == (r.clone(), c.clone()))?);
         rows.iter().map(|r| columns.iter().map(|c| at(r, c)).collect()).collect()
     };
-    let ours = grid(&|row| full_proof(row)?.0.ours);
-    let paper = grid(&|row| Some(full_proof(row)?.1));
+    let ours = grid(&|row| full_proof(row)?.ours);
+    let paper = grid(&|row| Some(full_proof(row)?.paper.as_ref()?.value));
     let across = if elsewhere { "columns: tested" } else { "columns: variables in training → in the test" };
     let what = format!("full proofs that are right, in percent. Rows: trained; {across}.");
     let words = format!("{}: {what}", in_table(view, common(view, false)));

@@ -15,6 +15,8 @@ pub struct Experiment {
     pub recipe: Recipe,
     /// From which seed.
     pub seed: u64,
+    /// The name of a run of one's own table, whose keys may not tell it from others; none for the paper's.
+    pub own: Option<&'static str>,
 }
 
 impl Experiment {
@@ -31,7 +33,10 @@ impl Experiment {
             Some(PaperSetting::Curriculum) => curriculum,
             Some(other) => other.name(),
         };
-        let mut name = format!("{config}-{vars}-{steps}-{notation}");
+        let (mut name, suffix) = match self.own {
+            Some(own) => (own.to_owned(), ""),
+            None => (format!("{config}-{vars}-{steps}-{notation}"), suffix),
+        };
         for part in [suffix, if self.recipe == Recipe::Paper { "paper" } else { "" }] {
             if !part.is_empty() {
                 name += &format!("-{part}");

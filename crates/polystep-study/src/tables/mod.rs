@@ -5,12 +5,16 @@
 //! it is, not by the table that asked for it first.
 
 mod experiment;
+mod own;
 mod view;
 
 pub use experiment::{Experiment, size_of_config};
 pub use polystep_record::Recipe;
 use polystep_record::{Keys, PaperSetting};
 pub use view::{RAW, TableView, ViewRow};
+
+use own::OwnRow;
+pub use own::OwnTable;
 
 use crate::columns::Column;
 use polystep_record::paper::{KEYS, Printed, csv, rows};
@@ -44,6 +48,8 @@ pub struct PaperRow {
     pub number: usize,
     /// Columns and what is printed there.
     cells: Vec<(&'static str, &'static str)>,
+    /// Its run, if the table is one's own.
+    own: Option<OwnRow>,
 }
 
 /// A test set, and how much is asked there.
@@ -107,7 +113,7 @@ impl PaperTable {
         let name = NAMES.into_iter().find(|n| *n == name)?;
         let csv = csv(name)?;
         let header = csv.lines().next()?.split(',').collect();
-        let rows = (1..).zip(rows(csv)).map(|(number, cells)| PaperRow { number, cells });
+        let rows = (1..).zip(rows(csv)).map(|(number, cells)| PaperRow { number, cells, own: None });
         Some(PaperTable { name, header, rows: rows.collect() })
     }
 
@@ -174,7 +180,8 @@ impl PaperRow {
         }
         let need = |keys: Keys, endpoint: bool| {
             let set = self.tested_on(&keys, !endpoint);
-            Need { experiment: Experiment { keys, recipe, seed }, set, endpoint }
+            let own = self.own.map(|own| own.name);
+            Need { experiment: Experiment { keys, recipe, seed, own }, set, endpoint }
         };
         let keys = self.trained_on();
         let mut needs = vec![need(keys.clone(), false)];
@@ -189,7 +196,7 @@ impl PaperRow {
         match self.text("test_config") {
             Some(config) => {
                 let vars = self.text("test_vars").and_then(|vars| vars.parse().ok()).unwrap_or(0);
-                AskedSet { config: config.to_owned(), vars, beam: false }
+                AskedSet { config: config.to_owned(), vars, beam: self.own.is_some_and(|own| own.beam) }
             }
             None => AskedSet { config: keys.config.clone(), vars: keys.vars, beam },
         }
@@ -214,10 +221,11 @@ impl PaperRow {
     }
 }
 
-/// Every test set that any table asks of a model. Weights may be gone when the next table is made, so all are asked at once.
-pub fn test_sets(experiment: &Experiment) -> Vec<AskedSet> {
+/// Every test set that any of these tables asks of a model. Weights may be gone when the next table is made, so all are asked at
+/// once.
+pub fn test_sets<'t>(tables: impl IntoIterator<Item = &'t PaperTable>, experiment: &Experiment) -> Vec<AskedSet> {
     let mut sets: Vec<AskedSet> = Vec::new();
-    let needs = PaperTable::all().into_iter().flat_map(|table| table.needs(experiment.recipe, experiment.seed));
+    let needs = tables.into_iter().flat_map(|table| table.needs(experiment.recipe, experiment.seed));
     for (_, need) in needs.filter(|(_, need)| need.experiment.name() == experiment.name()) {
         match sets.iter_mut().find(|s| (&s.config, s.vars) == (&need.set.config, need.set.vars)) {
             Some(set) => set.beam |= need.set.beam,

@@ -64,7 +64,7 @@ fn a_model_is_asked_everything_at_once() {
     let asked = |table, number| -> Vec<String> {
         let experiment = row(table, number).needs(Recipe::Fast, 1).remove(0).experiment;
         let set = |s: AskedSet| format!("{}:{}{}", s.config, s.vars, if s.beam { " beam" } else { "" });
-        test_sets(&experiment).into_iter().map(set).collect()
+        test_sets(&PaperTable::all(), &experiment).into_iter().map(set).collect()
     };
     let medium = ["medium_coeff:1 beam", "small_coeff:1", "large_coeff:1", "medium_degree:1", "medium_terms:1"];
     assert_eq!(asked("var1coarsefull", 7), medium);

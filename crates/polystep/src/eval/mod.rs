@@ -13,7 +13,9 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use clap::Args as ClapArgs;
 use polystep_core::{Notation, Setting, Space, Task};
+use polystep_learn::config::{is_space_file, read_space};
 use polystep_learn::feed::Proofs;
+use polystep_learn::train::WhichCheckpoint;
 use polystep_learn::trained::TrainedModel;
 use polystep_record::folder::lease_of;
 use polystep_record::{
@@ -36,9 +38,11 @@ const EXAMPLES: &str = "\
 Examples:
   polystep eval runs/fast
   polystep eval runs/fast --on large_coeff:1,medium_coeff:1,small_coeff:2
+  polystep eval runs/fast --on longer.toml:1         (a space of your own; see docs/spaces.md)
   polystep eval runs/ood-small runs/ood-large --on small_coeff:1,large_coeff:1
   polystep eval runs/ood-small runs/ood-large --matrix
   polystep eval runs/fast --no-beam --proofs 200 --device cpu
+  polystep eval runs/unfinished --checkpoint last --no-beam
   polystep eval --predictions theirs.jsonl --notation prefix
 
 The answers go to RUN/predictions/, the numbers to RUN/metrics.json; polystep report RUN shows both.
@@ -56,7 +60,7 @@ pub struct Args {
     /// Folders of finished runs. With several, a matrix (trained x tested) is printed too
     #[arg(value_name = "RUN", required_unless_present = "predictions", conflicts_with = "WritingArgs")]
     runs: Vec<PathBuf>,
-    /// Test sets, as config:vars [default: what the run was trained on]
+    /// Test sets, as config:vars or FILE.toml:vars [default: what the run was trained on]
     #[arg(long, value_name = "CONFIG:VARS", value_delimiter = ',')]
     on: Vec<String>,
     /// Score a file of prediction records instead of a run
@@ -64,6 +68,10 @@ pub struct Args {
     predictions: Option<PathBuf>,
     #[arg(long, default_value_t = Device::Auto, help = device::HELP)]
     device: Device,
+    /// Evaluate a run that is not finished: its newest checkpoint (last), or its best weights so far (best; recipe paper keeps
+    /// them). The result is printed but not saved, because the run will be tested at its end
+    #[arg(long, value_name = "last|best", conflicts_with_all = ["predictions", "matrix"])]
+    checkpoint: Option<WhichCheckpoint>,
     /// Width of the beam search
     #[arg(long, default_value_t = BEAM_WIDTH, value_parser = clap::value_parser!(u8).range(1..=5))]
     beam: u8,
@@ -91,6 +99,8 @@ pub struct Args {
 pub struct Options {
     /// Test sets, as config:vars; the run's own if empty.
     pub on: Vec<String>,
+    /// Which weights of a run that is not finished; none for the finished model.
+    pub checkpoint: Option<WhichCheckpoint>,
     /// Where to compute.
     pub device: Device,
     /// Width of the beam search; none leaves it out.
@@ -114,6 +124,7 @@ impl Options {
 pub fn run(args: Args) -> Result<()> {
     let options = Options {
         on: args.on,
+        checkpoint: args.checkpoint,
         device: args.device,
         beam: (!args.no_beam).then_some(args.beam),
         proofs: args.proofs.map(NonZeroUsize::get),
@@ -186,31 +197,37 @@ fn score_file(file: &Path, writing: &WritingArgs) -> Result<Metrics> {
 /// Has the model of a run answer the test sets, and scores the answers. Returns what was asked for; [`keep`] puts it into the
 /// run's folder.
 pub fn evaluate_run(run: &Path, options: &Options) -> Result<Metrics> {
-    let trained = trained_model::open(run)?;
+    let trained = trained_model::at(run, options.checkpoint)?;
     let sets = test_sets(&options.on, &trained)?;
     let (place, model) = (place_of_results(run)?, run.display());
     let run = place.as_path();
     let mut stepper = trained_model::stepper(&trained, options.device, options.threads)?;
     note(format_args!("{} on {}", model, stepper.device()));
+    if let Some(step) = trained.step {
+        note(format_args!("note: these are the weights after step {step}. This result is not saved"));
+    }
     if let Some(width) = options.beam.filter(|&width| width != BEAM_WIDTH) {
         note(format_args!("note: a beam of {width}, also where the paper's columns say {BEAM_WIDTH}"));
     }
-    let mut asked = Metrics { keys: keys_of(&trained), evaluations: Vec::new(), ..read_metrics(run)? };
+    let guarded = trained.config.guarded().map_err(bad_input)?;
+    let mut asked = Metrics { keys: trained.config.keys(), evaluations: Vec::new(), ..read_metrics(run)? };
     for task in sets {
-        if !Proofs::guards(&trained.tasks, &task) {
-            let set = set_of(&task);
-            note(format_args!(
-                "note: training was not guarded against {set}: it may have met some of these polynomials"
-            ));
-        }
         let scratch = scratch_folder(run)?;
         let answers = SetFolder::new(scratch.place());
         answers::set(&mut stepper, &task, trained.tasks.contains(&task), &answers, options)?;
         let mut evaluation = measured_set(&task, &answers)?;
+        let named = Space::in_setting(&task.space.key, task.writing.setting).is_ok_and(|space| space == task.space);
+        evaluation.space = (!named).then(|| task.space.to_string());
+        evaluation.unguarded = !was_guarded(&trained, &guarded, &task);
+        if let Some(caveat) = evaluation.caveat() {
+            note(format_args!("note: {caveat}"));
+        }
         for beam in [&mut evaluation.beam, &mut evaluation.beam_lp1].into_iter().flatten() {
             beam.width = options.beam.unwrap_or(0).into();
         }
-        keep(run, &answers, &asked.keys, &evaluation, options)?;
+        if trained.step.is_none() {
+            keep(run, &answers, &asked.keys, &evaluation, options)?;
+        }
         asked.evaluations.push(evaluation);
     }
     Ok(asked)
@@ -237,6 +254,13 @@ fn place_of_results(run: &Path) -> Result<PathBuf> {
     Ok(place)
 }
 
+/// Whether training was guarded against a set. Of first weights from elsewhere only this is known: a run of polystep never
+/// meets the sets of the paper.
+fn was_guarded(trained: &TrainedModel, guarded: &[Task], task: &Task) -> bool {
+    let own: &[Task] = if trained.config.train.init.is_some() { &[] } else { &trained.tasks };
+    trained.verified && Proofs::guards(own.iter().chain(guarded.iter().filter(|_| !own.is_empty())), task)
+}
+
 /// The test set of a task.
 fn set_of(task: &Task) -> TestSet {
     TestSet::new(&task.space.key, task.vars as u32)
@@ -261,6 +285,13 @@ fn keep(run: &Path, answers: &SetFolder, keys: &Keys, evaluation: &Evaluation, o
     known.keys = keys.clone();
     let set = TestSet::new(&evaluation.config, evaluation.vars);
     match known.evaluations.iter_mut().find(|e| e.config == set.config && e.vars == set.vars) {
+        Some(old) if old.space.is_some() && old.space != evaluation.space => {
+            let run = run.display();
+            return Err(bad_input(format!(
+                "{run} was evaluated on another space under the key {}: give your space a key of its own",
+                set.config
+            )));
+        }
         Some(old) if options.looks_at_less_than(old) => {
             let run = run.display();
             note(format_args!("note: {run} already has a larger evaluation of {set}. This result is not saved"));
@@ -295,7 +326,7 @@ pub fn evaluate_fresh(
     threads: usize,
 ) -> Result<Metrics> {
     answers::fresh(&mut trained_model::stepper(trained, Device::Cpu, threads)?, task, (seed, proofs), folder)?;
-    Ok(Metrics { keys: keys_of(trained), evaluations: vec![measured_set(task, folder)?], ..Metrics::default() })
+    Ok(Metrics { keys: trained.config.keys(), evaluations: vec![measured_set(task, folder)?], ..Metrics::default() })
 }
 
 /// Scores the answers to a set, as [`answers`] left them in a folder.
@@ -317,21 +348,15 @@ fn test_sets(on: &[String], trained: &TrainedModel) -> Result<Vec<Task>> {
                 Err(_) if probe && !text.contains(':') => Ok(TestSet::new(text, own.vars as u32)),
                 parsed => parsed.map_err(|why| bad_input(format!("--on {text}: {why}"))),
             }?;
-            let space = match set.config.as_str() {
-                own_key if own_key == own.space.key => Ok(own.space.clone()),
-                exercises if probe => Space::exercises(exercises),
-                key => Space::of_key(key),
-            };
-            let task = Task { space: space.map_err(bad_input)?, vars: set.vars as usize, ..own.clone() };
-            task.validate().map_err(bad_input)?;
+            if !is_space_file(&set.config) {
+                return trained.config.task_on(&set).map_err(bad_input);
+            }
+            let space = read_space(&set.config).map_err(bad_input)?.resolve()?;
+            let task = Task { space, vars: set.vars as usize, ..own.clone() };
+            task.validate()?;
             Ok(task)
         })
         .collect()
-}
-
-fn keys_of(trained: &TrainedModel) -> Keys {
-    let curriculum = trained.config.curriculum.as_ref().map(|table| table.name.as_deref());
-    trained.config.data.keys(curriculum)
 }
 
 fn read_metrics(run: &Path) -> Result<Metrics> {
@@ -348,7 +373,8 @@ mod tests {
         let run = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results/runs/large_coeff-1-coarse-infix");
         let mut known = read_metrics(&run).unwrap_or_else(|e| panic!("{e:?}")).evaluations.remove(0);
         let less = |known: &Evaluation, beam, proofs| {
-            Options { on: Vec::new(), device: Device::Cpu, beam, proofs, threads: 1 }.looks_at_less_than(known)
+            Options { on: Vec::new(), checkpoint: None, device: Device::Cpu, beam, proofs, threads: 1 }
+                .looks_at_less_than(known)
         };
         assert!(!less(&known, Some(5), None) && !less(&known, Some(5), Some(1000)));
         assert!(less(&known, None, None) && less(&known, Some(4), None) && less(&known, Some(5), Some(999)));

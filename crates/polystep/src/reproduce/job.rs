@@ -38,7 +38,7 @@ impl Job {
         Job {
             name: experiment.name(),
             overrides: plans.overrides(&experiment),
-            sets: test_sets(&experiment),
+            sets: test_sets(plans.iter().map(|(table, _)| table), &experiment),
             proofs: plans.owner(&experiment).and_then(|(_, plan)| plan.evaluation.proofs),
             experiment,
         }

@@ -15,6 +15,7 @@ mod import;
 mod job;
 mod job_queue;
 mod job_runner;
+mod own_table;
 mod pace;
 mod results_folder;
 mod retest;
@@ -59,6 +60,7 @@ Examples:
   polystep reproduce --table var1coarse --eval-only
   polystep reproduce --all --show --markdown
   polystep reproduce --all --show --plots docs/plots
+  polystep reproduce --plan mine.toml --page mine.html     (a table of your own: docs/spaces.md)
 
 Weights and checkpoints go to runs/NAME, the record of a finished run to results/runs/NAME,
 the ledger of a table to results/TABLE.csv (recipe paper: results/paper/TABLE.csv).
@@ -111,7 +113,7 @@ pub struct Args {
     /// Import runs made elsewhere into the records: a run folder, or a folder of run folders
     #[arg(long, value_name = "FOLDER")]
     import: Vec<PathBuf>,
-    /// A plan to use in place of the table's own, reproduce/TABLE.toml
+    /// A plan to use in place of the table's own, reproduce/TABLE.toml; or a table of your own: runs and test sets (docs/spaces.md)
     #[arg(long, value_name = "FILE.toml")]
     plan: Option<PathBuf>,
     /// Print the tables as JSON
@@ -123,6 +125,9 @@ pub struct Args {
     /// Draw what was measured into SVG files of a folder: numbers, learning curves, curricula
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["list", "dry_run"])]
     plots: Option<PathBuf>,
+    /// Write a page about the runs of the tables, as polystep report does
+    #[arg(long, value_name = "FILE.html", conflicts_with_all = ["list", "dry_run"])]
+    page: Option<PathBuf>,
     /// The folder of weights and checkpoints
     #[arg(long, value_name = "FOLDER", default_value = "runs")]
     runs: PathBuf,
@@ -142,6 +147,7 @@ pub fn run(args: Args) -> Result<()> {
     let plans = TablePlans::read(args.plan.as_deref())?;
     let folders = Folders { runs: args.runs.clone(), results: args.results.clone(), models: bundled::folder() };
     let mut results = ResultsFolder::open(&folders)?;
+    results.own = plans.own().map(|(table, _)| table.clone()).collect();
     args.import.iter().try_for_each(|folder| import::import(folder, &plans, &mut results))?;
     // What Slurm's tasks will find is not what this machine has.
     let slots = if args.slurm.asked() { vec![args.slots.device] } else { args.slots.slots()? };
@@ -186,6 +192,9 @@ pub fn run(args: Args) -> Result<()> {
     if let Some(folder) = &args.plots {
         selection.draw(folder, &views, &results, args.all)?;
     }
+    if let Some(page) = &args.page {
+        selection.write_page(page, &results)?;
+    }
     let answers = if args.eval_only { runner.retest(&selection, &fresh, &results.records)? } else { Vec::new() };
     args.tell_left(&summary);
     match summary.failed.as_slice() {
@@ -200,13 +209,15 @@ pub fn run(args: Args) -> Result<()> {
 impl Args {
     /// The tables and rows that the flags ask for; none if runs are only imported.
     fn selection<'p>(&self, plans: &'p TablePlans) -> Result<Selection<'p>> {
-        if self.table.is_empty() && !self.all && self.import.is_empty() {
+        let own: Vec<String> = plans.own().map(|(table, _)| table.name.to_owned()).collect();
+        let asked = if self.table.is_empty() { &own } else { &self.table };
+        if asked.is_empty() && !self.all && self.import.is_empty() {
             return Err(bad_input("which table? give --table NAME or --all; --list shows them"));
         }
         let filter = self.rows.as_deref().map(RowFilter::parse).transpose()?.unwrap_or_default();
         let chosen: Vec<&PaperTable> = match self.all {
             true => plans.iter().map(|(table, _)| table).collect(),
-            false => self.table.iter().map(|name| plans.named(name).map(|(t, _)| t)).collect::<Result<_>>()?,
+            false => asked.iter().map(|name| plans.named(name).map(|(t, _)| t)).collect::<Result<_>>()?,
         };
         let tables = chosen.into_iter().map(|table| Ok((table, filter.of(table)?))).collect::<Result<_>>()?;
         Ok(Selection { tables, recipe: self.recipe, seeds: self.seeds })

@@ -26,6 +26,8 @@ pub struct ResultsFolder {
     folder: PathBuf,
     /// The records.
     pub records: RunRecords,
+    /// Tables of one's own, whose ledgers are kept beside those of the paper's.
+    pub own: Vec<PaperTable>,
     /// Which file the numbers of a record were read from.
     stamps: BTreeMap<String, Stamp>,
 }
@@ -41,8 +43,8 @@ impl ResultsFolder {
             note(format_args!("note: there is no folder {}{looked}: no run is known yet", folders.results.display()));
         }
         let (folder, stamps) = (folders.records(), BTreeMap::new());
-        let mut results =
-            ResultsFolder { results: folders.results.clone(), folder, records: RunRecords::default(), stamps };
+        let (results, records, own) = (folders.results.clone(), RunRecords::default(), Vec::new());
+        let mut results = ResultsFolder { results, folder, records, own, stamps };
         results.read_all()?;
         for table in PaperTable::all() {
             for recipe in [Recipe::Fast, Recipe::Paper] {
@@ -145,7 +147,7 @@ impl ResultsFolder {
             write_whole(&path, &text)?;
         }
         self.records.insert(name, record);
-        self.write_ledgers(&PaperTable::all(), recipe)?;
+        self.write_ledgers(PaperTable::all().iter().chain(&self.own), recipe)?;
         Ok(true)
     }
 

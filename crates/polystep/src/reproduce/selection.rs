@@ -4,13 +4,14 @@ use std::path::Path;
 
 use polystep_study::plots::{self, Figure};
 use polystep_study::tables::{Kind, Need, PaperRow, PaperTable, Recipe, TableView};
+use polystep_study::{StoredRun, report};
 
 use super::job::Job;
 use super::results_folder::{ResultsFolder, write_whole};
 use super::sizes;
 use super::table_plan::TablePlans;
 use crate::failure::Result;
-use crate::output::note;
+use crate::output::{check_name, note};
 use crate::table::counted;
 
 /// Rows of tables, a recipe, and the seeds 1 to `seeds`.
@@ -53,6 +54,28 @@ impl Selection<'_> {
             _ => Ok(TableView::of(table, rows, self.recipe, self.seeds, &results.records)),
         };
         self.tables.iter().map(view).collect()
+    }
+
+    /// `--page`: a page about the runs that have records, as `polystep report` writes it.
+    pub fn write_page(&self, page: &Path, results: &ResultsFolder) -> Result<()> {
+        let mut names: Vec<String> = Vec::new();
+        for (_, need) in self.needs() {
+            let name = need.experiment.name();
+            if results.records.get(&name).is_some() && !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        if names.is_empty() {
+            note("there is no page yet: no run of these tables has a record");
+            return Ok(());
+        }
+        check_name(page)?;
+        let runs = names.iter().map(|name| StoredRun::open(&results.record(name)));
+        let runs = runs.collect::<std::result::Result<Vec<_>, _>>()?;
+        for file in report::write(&runs, page)? {
+            note(file.display());
+        }
+        Ok(())
     }
 
     /// `--plots`: draws what was measured into SVG files of a folder. `probe` adds the figure of the arithmetic probe.

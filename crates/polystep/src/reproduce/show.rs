@@ -56,7 +56,7 @@ pub fn list(
             rows.len().to_string(),
             format!("{done} of {needed}"),
             clock(left),
-            range(plan.expected.paper),
+            plan.expected.as_ref().map_or(String::new(), |expected| range(expected.paper)),
             view.range(headline).map_or(String::new(), range),
             results.path(table, recipe).display().to_string(),
         ]);
@@ -132,7 +132,9 @@ pub fn print(view: &TableView) -> Result<()> {
     let common = common.into_iter().map(|(_, word)| word);
     let title: Vec<&str> = std::iter::once(view.table).chain(common).chain([recipe.as_str()]).collect();
     let done = view.rows.iter().filter(|row| !row.seeds.is_empty()).count();
-    say!("{}: {done} of {} rows; ours above, the paper's below", title.join(" · "), view.rows.len())?;
+    let printed = view.rows.iter().flat_map(|row| &row.cells).any(|cell| cell.paper.is_some());
+    let order = if printed { "; ours above, the paper's below" } else { "" };
+    say!("{}: {done} of {} rows{order}", title.join(" · "), view.rows.len())?;
     let mut grid = view.side_by_side().grid(|cell| Some(cell_text(cell)));
     // A heading of several words has two lines.
     let headings = grid.header.iter().map(|heading| heading.replacen(' ', "\n", 1));
@@ -163,6 +165,6 @@ fn cell_text(cell: &Cell) -> String {
     if let Some(range) = cell.interval.filter(|_| cell.column.is_headline()) {
         text += &format!(" ({})", interval(range));
     }
-    text += &format!("\n{}", cell.paper_text(CountFormat::Millions).unwrap_or_default());
+    text += &cell.paper_text(CountFormat::Millions).map_or(String::new(), |paper| format!("\n{paper}"));
     text + &cell.at_paper_examples.map_or(String::new(), |milestone| format!("\n{}", milestone.text()))
 }

@@ -13,6 +13,7 @@ use polystep_record::PaperSetting;
 use polystep_study::tables::{Experiment, PaperTable, Recipe};
 use serde::Deserialize;
 
+use super::own_table::{OwnKeys, OwnRun};
 use crate::failure::{Result, bad_input, bad_toml};
 use crate::run_config::read;
 use crate::slurm::SlurmTable;
@@ -48,10 +49,12 @@ pub struct TablePlan {
     pub sizes: Option<SizesKeys>,
     /// What a run costs; none if the table trains no model itself.
     pub cost: Option<RunCost>,
-    /// What to expect.
-    pub expected: Expected,
+    /// What to expect; none for a table of one's own.
+    pub expected: Option<Expected>,
     /// What a Slurm task asks for.
     pub slurm: Option<SlurmTable>,
+    /// The runs and test sets of a table of one's own.
+    pub own: Option<OwnKeys>,
 }
 
 /// `[table]`
@@ -61,7 +64,12 @@ pub struct TableKeys {
     /// Its name.
     pub name: String,
     /// Its place in `--all`.
+    #[serde(default = "last")]
     pub order: u32,
+}
+
+fn last() -> u32 {
+    u32::MAX
 }
 
 /// `[endpoint]`
@@ -90,10 +98,11 @@ pub struct SizesKeys {
 }
 
 /// `[cost]`, in seconds on one NVIDIA H200 (sizes of spaces: on 16 cores).
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunCost {
     /// Training a run, recipe fast.
+    #[serde(default)]
     pub seconds_per_run: f64,
     /// Training a model with a calculator, recipe fast, if it is smaller than the table's other models.
     pub seconds_per_calculator_run: Option<f64>,
@@ -117,6 +126,36 @@ pub struct Expected {
 }
 
 impl TablePlan {
+    /// What the runs of a recipe change.
+    fn changes(&self, recipe: Recipe) -> &toml::Table {
+        match recipe {
+            Recipe::Fast => &self.fast,
+            Recipe::Paper => &self.paper,
+        }
+    }
+
+    /// The run of one's own table that an experiment is.
+    fn own_run(&self, experiment: &Experiment) -> Option<&OwnRun> {
+        let name = experiment.own?.strip_prefix(&self.table.name)?.strip_prefix('-')?;
+        self.own.as_ref()?.run.iter().find(|run| run.name == name)
+    }
+
+    /// How a run of one's own table is set up: the plan's keys for all runs, then the run's.
+    fn own_overrides(&self, run: &OwnRun, recipe: Recipe, seed: u64) -> Vec<(String, String)> {
+        let mut all = vec![("train.recipe".to_owned(), format!("{:?}", recipe.name()))];
+        all.extend(run.overrides());
+        all.extend(self.own.as_ref().and_then(OwnKeys::guard));
+        all.push(("data.seed".into(), seed.to_string()));
+        flatten("", self.changes(recipe), &mut all);
+        flatten("", &run.set, &mut all);
+        all
+    }
+
+    fn own_config(&self, run: &OwnRun, recipe: Recipe) -> Result<RunConfig> {
+        let config = RunConfig::from_toml("", &self.own_overrides(run, recipe, 1));
+        config.map_err(|e| bad_input(format!("the run {} of {}: {e}", run.name, self.table.name)))
+    }
+
     /// Polynomials per draw, for the table of sizes.
     pub fn draws(&self) -> Result<u64> {
         let missing = || bad_input(format!("the plan of {} has no [sizes] draws", self.table.name));
@@ -154,15 +193,36 @@ impl TablePlans {
         }
         if let Some(path) = file {
             let name = path.display().to_string();
-            let plan = TablePlan::parse(&name, &read(path)?)?;
+            let mut plan = TablePlan::parse(&name, &read(path)?)?;
             match all.iter_mut().find(|p| p.table.name == plan.table.name) {
+                Some(_) if plan.own.is_some() => {
+                    return Err(bad_input(format!(
+                        "{name}: the paper has a table `{}`: name yours otherwise",
+                        plan.table.name
+                    )));
+                }
                 Some(old) => *old = plan,
-                None => return Err(bad_input(format!("{name}: the paper has no table `{}`", plan.table.name))),
+                None if plan.own.is_some() => {
+                    plan.cost.get_or_insert_default();
+                    all.push(plan);
+                }
+                None => {
+                    let help = "a table of your own needs [own]; see docs/spaces.md";
+                    return Err(bad_input(format!("{name}: the paper has no table `{}`; {help}", plan.table.name)));
+                }
             }
         }
         all.sort_by_key(|plan| plan.table.order);
-        let all: Vec<(PaperTable, TablePlan)> =
-            all.into_iter().filter_map(|plan| Some((PaperTable::named(&plan.table.name)?, plan))).collect();
+        let table = |plan: TablePlan| match &plan.own {
+            None => Ok(PaperTable::named(&plan.table.name).map(|table| (table, plan))),
+            Some(own) => {
+                let keys = |run: &OwnRun| plan.own_config(run, Recipe::Fast).map(|config| config.keys());
+                let table = own.table(&plan.table.name, keys)?.table();
+                Ok(Some((table, plan)))
+            }
+        };
+        let all: Vec<Option<(PaperTable, TablePlan)>> = all.into_iter().map(table).collect::<Result<_>>()?;
+        let all: Vec<(PaperTable, TablePlan)> = all.into_iter().flatten().collect();
         let mut owners = BTreeMap::new();
         for (i, (table, _)) in all.iter().enumerate().filter(|(_, (_, plan))| plan.cost.is_some()) {
             for recipe in [Recipe::Fast, Recipe::Paper] {
@@ -184,6 +244,11 @@ impl TablePlans {
         self.all.iter().find_map(|(_, plan)| plan.slurm.clone()).unwrap_or_default()
     }
 
+    /// The tables of one's own.
+    pub fn own(&self) -> impl Iterator<Item = (&PaperTable, &TablePlan)> {
+        self.iter().filter(|(_, plan)| plan.own.is_some())
+    }
+
     /// A table with its plan.
     pub fn named(&self, name: &str) -> Result<(&PaperTable, &TablePlan)> {
         self.iter().find(|(table, _)| table.name == name).ok_or_else(|| {
@@ -203,11 +268,10 @@ impl TablePlans {
     pub fn overrides(&self, experiment: &Experiment) -> Vec<(String, String)> {
         let mut all = experiment.overrides();
         if let Some((_, plan)) = self.owner(experiment) {
-            let changes = match experiment.recipe {
-                Recipe::Fast => &plan.fast,
-                Recipe::Paper => &plan.paper,
-            };
-            flatten("", changes, &mut all);
+            if let Some(run) = plan.own_run(experiment) {
+                return plan.own_overrides(run, experiment.recipe, experiment.seed);
+            }
+            flatten("", plan.changes(experiment.recipe), &mut all);
             let papers = plan.endpoint.papers_pairs && experiment.keys.is(PaperSetting::Endpoint);
             if let (true, Recipe::Fast, Some(pairs)) = (papers, experiment.recipe, papers_budget(experiment)) {
                 all.push(("train.examples".to_owned(), pairs.to_string()));
@@ -261,7 +325,7 @@ mod tests {
             let column = if table.kind() == Kind::Sizes { "equation_size_estimate" } else { "full_proof_acc" };
             let numbers: Vec<f64> = table.rows.iter().filter_map(|row| row.value(column)).collect();
             let range = numbers.iter().fold([f64::MAX, f64::MIN], |[lo, hi], v| [lo.min(*v), hi.max(*v)]);
-            assert_eq!(plan.expected.paper, range, "{}", table.name);
+            assert_eq!(plan.expected.as_ref().expect("a range").paper, range, "{}", table.name);
         }
     }
 
