@@ -37,6 +37,13 @@ def product_of(numbers):
     return result
 
 
+def once(write):
+    """A term is written once, and then remembered; one with a bracket is not."""
+    remembered = functools.lru_cache(maxsize=1 << 16)(write)
+    return lambda term: remembered(term) if isinstance(term[0], int) else write(term)
+
+
+@once
 def infix_term(term):
     """With its sign; a bracket is always added."""
     coefficient, exponents, raw = term
@@ -74,6 +81,7 @@ def prefix_int(n):
     return ("INT- " if n < 0 else "INT+ ") + " ".join(str(abs(n)))
 
 
+@once
 def prefix_term(term):
     coefficient, exponents, raw = term
     parts = []

@@ -44,6 +44,36 @@ fn wrong_values_name_the_term() {
     );
 }
 
+#[test]
+fn signs_are_named() {
+    let wrong = |before, proposed, sentence| says(before, proposed, Verdict::WrongValue, sentence);
+    wrong(
+        "(2*x-3)*(x+5)+(1)",
+        "(2*x^2+7*x+15)+(1)",
+        "In the mulstep of product 1, the constant should be -15, not 15.",
+    );
+    wrong("(x-1)*(x+1)+(x)", "(x^2+x-1)+(x)", "In the mulstep of product 1, the term x1 should not be there.");
+    wrong("(x-1)*(-x+3)+(x)", "(-x^2-3)+(x)", "In the mulstep of product 1, the term 4*x1 is missing.");
+    wrong(
+        "(x)+(-x)",
+        "2*x",
+        "In the sumstep of all products, the polynomial became another one: the term 2*x1 should not be there.",
+    );
+    says("(x)+(-x)", "0", Verdict::Exact, "Right: this is the expected sumstep.");
+    let copied = "Nothing was done: the line is a copy, but the mulstep of product 1 comes next.";
+    says("(0)*(x-1)+(2)", "(0)*(x-1)+(2)", Verdict::SameValue, copied);
+    let end = |output| explained(Setting::Endpoint, StepKind::Endpoint, "(x1)*(-2)+(3)", "-2*x1+3", output);
+    assert_eq!(end("2*x1+3"), "Another polynomial: 2*x1 should be -2*x1.");
+    assert_eq!(end("0"), "Another polynomial: -2*x1 is missing, and one more term is wrong.");
+    let calculator = |output| {
+        let (input, target) = ("(x1+1)*(x1-1)", "x1^2+[-1+1]*x1-1");
+        let writing = Writing { setting: Setting::Calculator, ..Writing::default() };
+        writing.judge_text(StepKind::Mulstep, target, output).verdict.exact()
+            && explained(Setting::Calculator, StepKind::Mulstep, input, target, output).starts_with("Right")
+    };
+    assert!(calculator("x1^2+[1+-1]*x1-1") && calculator("x1^2-1") && !calculator("x1^2+[1+1]*x1-1"));
+}
+
 /// Products and factors are compared by value: one that only stands elsewhere is not called wrong.
 #[test]
 fn a_permutation_is_not_a_difference() {

@@ -5,11 +5,12 @@
 //! fast path (the private module `fast`), which never builds a proof.
 
 mod basis;
+mod draft;
 mod polynomials;
 
 pub(crate) use basis::{Accumulator, Basis, Cell};
+pub(crate) use draft::{Draft, FactorSpan, ProductSpan};
 pub use polynomials::Polynomials;
-pub(crate) use polynomials::{Draft, FactorSpan, ProductSpan};
 
 use crate::arithmetic::Probe;
 use crate::examples::Examples;

@@ -208,15 +208,16 @@ mod tests {
                 for granularity in Granularity::known() {
                     let writing = Writing { setting, granularity, notation, ..Writing::default() };
                     if writing.validate().is_ok() {
-                        generated(writing);
+                        generated("medium_terms", writing);
+                        generated("small_coeff/signed", writing);
                     }
                 }
             }
         }
     }
 
-    fn generated(writing: Writing) {
-        let task = Task { writing, ..Task::new(Space::named("medium_terms").unwrap(), 2) };
+    fn generated(key: &str, writing: Writing) {
+        let task = Task { writing, ..Task::new(Space::of_key(key).unwrap(), 2) };
         let mut sampler = Sampler::new(&task, 1, Purpose::Train).unwrap();
         for index in 0..6 {
             let record = ProofRecord::of(&mut sampler, index);
