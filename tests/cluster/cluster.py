@@ -150,8 +150,8 @@ class Slurm:
         subprocess.run([HERE / "slurm-here", *words], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def tasks(self, *states):
-        """The tasks in some states: their numbers as jobs of their own, as members of an array, and their states."""
-        words = ["squeue", "-h", "-r", "-t", ",".join(states) or "all", "-o", "%A %i %T"]
+        """The tasks in some states: their numbers, as in 12_3, and their states."""
+        words = ["squeue", "-h", "-r", "-t", ",".join(states) or "all", "-o", "%i %T"]
         said = subprocess.run(words, check=True, capture_output=True, text=True).stdout
         return [line.split() for line in said.splitlines()]
 
@@ -183,7 +183,7 @@ def same(options):
         asked = ["--tasks", "2", "--time", "10"]
         jobs = [place.submit(place.campaign("many"), *asked), place.submit(place.trials("many"), *asked)]
         slurm.wait(120)
-        states = {state for _, _, state in slurm.tasks()}
+        states = {state for _, state in slurm.tasks()}
         assert states == {"COMPLETED"}, slurm.tasks()
         hosts = place.check("many", expected)
         print(f"Slurm, jobs {jobs}, nodes {sorted(hosts)}: the same books in {time.monotonic() - began:.0f} s")
@@ -212,7 +212,7 @@ def trouble(options):
         down = None
         while True:
             waiting, running = slurm.tasks("PENDING", "COMPLETING"), slurm.tasks("RUNNING")
-            if not [task for task in waiting + running if not task[1].startswith(f"{deaf}_")]:
+            if not [task for task in waiting + running if not task[0].startswith(f"{deaf}_")]:
                 # The same commands, given again, submit what is left.
                 jobs = [place.submit(place.campaign("many"), "--tasks", "3", "--time", "1", "--warn", "20"),
                         place.submit(place.trials("many"), "--tasks", "2", "--time", "1", "--warn", "20")]
@@ -225,21 +225,21 @@ def trouble(options):
                 slurm.do("revive", "2")
                 said("slurmd of node2 is back")
                 down = None
-            victims = [task for task in slurm.tasks("RUNNING") if not task[1].startswith(f"{deaf}_")]
+            victims = [task for task in slurm.tasks("RUNNING") if not task[0].startswith(f"{deaf}_")]
             deeds = [deed for deed, times in left.items() if times > 0]
             if not victims or not deeds or down:
                 continue
-            deed, (job, name, _) = dice.choice(deeds), dice.choice(victims)
+            deed, (task, _) = dice.choice(deeds), dice.choice(victims)
             left[deed] -= 1
             if deed == "slurmd":
                 slurm.do("kill", "2")
                 down = time.monotonic() + 5
                 said("slurmd of node2 was killed")
             else:
-                words = {"kill": ["scancel", "--signal=KILL", "--full", job], "requeue": ["scontrol", "requeue", job]}[deed]
+                words = {"kill": ["scancel", "--signal=KILL", "--full", task], "requeue": ["scontrol", "requeue", task]}[deed]
                 ended = subprocess.run(words, capture_output=True, text=True)
-                said(f"{deed} {name}" + (f": {ended.stderr.strip()}" if ended.returncode else ""))
-        states = [state for _, name, state in slurm.tasks()]
+                said(f"{deed} {task}" + (f": {ended.stderr.strip()}" if ended.returncode else ""))
+        states = [state for _, state in slurm.tasks()]
         counted = {state: states.count(state) for state in sorted(set(states))}
         hosts = place.check("many", expected)
         said(f"the books are those of one process; nodes {sorted(hosts)}; tasks ended as {counted}; {done}")

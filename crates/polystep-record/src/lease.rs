@@ -339,7 +339,8 @@ impl Drop for Lease {
 impl Own {
     /// Whether the lease is still ours.
     fn is_held(&self) -> bool {
-        match fs::metadata(&self.path) {
+        // A file that is opened is asked for at the server, not in a cache.
+        match File::open(&self.path).and_then(|file| file.metadata()) {
             Ok(there) => self.is_file(&there) && !successor(&self.path, &self.holder.token).exists(),
             // A file system that does not answer may do so later.
             Err(e) => e.kind() != ErrorKind::NotFound,

@@ -249,9 +249,10 @@ while [ -n "$again" ]; do
 done
 
 # 130: interrupted, and everything is saved. A job that is still running was not cancelled, so it is to go on.
-if [ "$code" = 130 ] && [ -n "$stopped" ] && [ "$(squeue -h -j "$SLURM_JOB_ID" -o %T)" = RUNNING ]; then
+job="${{SLURM_ARRAY_JOB_ID}}_${{SLURM_ARRAY_TASK_ID}}"
+if [ "$code" = 130 ] && [ -n "$stopped" ] && [ "$(squeue -h -j "$job" -o %T)" = RUNNING ]; then
   echo "saved; requeued"
-  scontrol requeue "$SLURM_JOB_ID" && exit 0
+  scontrol requeue "$job" && exit 0
 fi
 # 0: nothing is left that nobody is at. 1: a {unit} failed; its name and its log stand above.
 exit "$code"

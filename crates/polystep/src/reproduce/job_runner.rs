@@ -100,10 +100,8 @@ impl JobRunner<'_> {
         ended.into_iter().collect::<Result<()>>()?;
         let mut summary = lock(&shared.summary);
         lock(&shared.queue).sum_up(&mut summary)?;
-        // A failure is told even if a signal came after it.
-        if summary.failed.is_empty() {
-            interrupt::check()?;
-        }
+        // A Slurm task that was interrupted is requeued, and still knows then that a run of its own has failed.
+        interrupt::check()?;
         Ok(std::mem::take(&mut summary))
     }
 
