@@ -141,12 +141,12 @@ fn a_run_starts_from_weights_goes_on_and_is_looked_at_on_its_way() {
     // A run without its weights is a run on its way.
     std::fs::remove_file(sandbox.path("more/model.safetensors")).unwrap();
     std::fs::remove_file(sandbox.path("more/metrics.json")).unwrap();
-    let look = with(&["eval", "more", "--no-beam", "--proofs", "2", "--checkpoint"]);
-    let output = sandbox.run(&[&look[..], &["last"]].concat());
+    let look = with(&["eval", "more", "--no-beam", "--proofs", "2"]);
+    let output = sandbox.run(&[&look[..], &["--checkpoint", "last"]].concat());
     assert!(String::from_utf8_lossy(&output.stderr).contains("the weights after step 8"), "{output:?}");
     succeeded(output);
     assert!(!sandbox.path("more/metrics.json").exists(), "it is not finished");
-    let said = sandbox.refused(&[&look[..], &["best"]].concat());
+    let said = sandbox.refused(&[&look[..], &["--checkpoint", "best"]].concat());
     assert!(said.contains("keeps no best weights"), "{said}");
 }
 

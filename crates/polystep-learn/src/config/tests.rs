@@ -189,7 +189,7 @@ fn a_curriculum_that_cannot_be_followed_is_refused_with_its_edge() {
     );
     assert_eq!(
         own(r#"["add", "mul9"]"#, r#"[["add", "mul9"]]"#),
-        "curriculum.tasks: unknown task `mul9` (edge add -> mul9); the tasks are add, mul2, mul3, scoeff, mixed, and spaces"
+        "curriculum.tasks: unknown task `mul9` (edge add -> mul9); the tasks are add, mul2, mul3, scoeff, mixed, signed, and spaces"
     );
     assert!(own(r#"["mul9"]"#, "[]").starts_with("curriculum.tasks: unknown task `mul9`; the tasks"));
     assert_eq!(own(r#"["add", "add"]"#, "[]"), "the task add stands twice in curriculum.tasks");
