@@ -1,14 +1,18 @@
-//! One thread per model that decodes for all requests together.
+//! The threads of a model, which decode for all requests together.
 //!
-//! A proof is a sequence of steps. In each round the thread takes the next step of every open proof, decodes all of them in one
-//! batch, and sends each proof its step. Proofs join and leave between rounds, so nobody waits for somebody else's proof to end.
+//! A proof is a sequence of steps. In each round a thread takes the next step of every proof that it has, decodes all of them in
+//! one batch, and sends each proof its step. Proofs join and leave between rounds, so nobody waits for somebody else's proof to
+//! end.
+//!
+//! The decision a reader would get wrong: there is a thread for each core, with a batch of its own, and not one batch on all
+//! cores. Decoding is a long chain of small products. Cores that share each of them wait for one another at every one.
 //!
 //! A proof whose reader is gone is dropped before the next round. One that is past its time is ended. Where a batch panics,
 //! each of its steps is decoded alone, and only the one that panics fails.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use std::{io, thread};
 
@@ -27,10 +31,12 @@ use crate::error::Refusal;
 use crate::shown::ShownStep;
 use crate::terms::{TermAttention, term_attention};
 
-/// Proofs that are decoded together.
+/// Proofs that are decoded at once, by all threads of a model.
 const TOGETHER: usize = 64;
 /// Requests that may wait beside them.
 const WAITING: usize = 64;
+/// Threads of a model: each has its own copy of the weights.
+const MOST_THREADS: usize = 4;
 
 /// What becomes of a proof.
 #[derive(Clone, Debug)]
@@ -122,6 +128,7 @@ pub trait Decodes: Send {
     fn attention(&self) -> Result<CrossAttention, EngineError>;
 }
 
+#[derive(Clone)]
 struct OnCpu {
     trained: Arc<TrainedModel>,
     threads: usize,
@@ -142,7 +149,7 @@ impl Decodes for OnCpu {
     }
 }
 
-/// A model with its thread, which ends when the last request and the catalog have let go of it.
+/// A model with its threads, which end when the last request and the catalog have let go of it.
 pub struct Decoder {
     /// The model.
     pub trained: Arc<TrainedModel>,
@@ -150,11 +157,11 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// Starts the thread.
-    pub fn start(trained: TrainedModel, threads: usize) -> io::Result<Decoder> {
-        let trained = Arc::new(trained);
-        let queue = start(OnCpu { trained: trained.clone(), threads })?;
-        Ok(Decoder { trained, queue })
+    /// Starts its threads, on so many cores.
+    pub fn start(trained: TrainedModel, cores: usize) -> io::Result<Decoder> {
+        let (trained, threads) = (Arc::new(trained), cores.clamp(1, MOST_THREADS));
+        let model = OnCpu { trained: trained.clone(), threads: (cores / threads).max(1) };
+        Ok(Decoder { trained, queue: start(&model, threads)? })
     }
 
     /// Hands a job over, if there is room.
@@ -166,10 +173,14 @@ impl Decoder {
     }
 }
 
-/// Starts a thread that decodes with a model.
-fn start(model: impl Decodes + 'static) -> io::Result<SyncSender<Job>> {
+/// Starts threads that decode with a model.
+fn start(model: &(impl Decodes + Clone + 'static), threads: usize) -> io::Result<SyncSender<Job>> {
     let (queue, jobs) = sync_channel(WAITING);
-    thread::Builder::new().name("polystep-decoder".into()).spawn(move || Rounds::new(model).run(&jobs))?;
+    let jobs = Arc::new(Mutex::new(jobs));
+    for _ in 0..threads {
+        let (rounds, jobs) = (Rounds::new(model.clone(), TOGETHER / threads), jobs.clone());
+        thread::Builder::new().name("polystep-decoder".into()).spawn(move || rounds.run(&jobs))?;
+    }
     Ok(queue)
 }
 
@@ -177,6 +188,8 @@ fn start(model: impl Decodes + 'static) -> io::Result<SyncSender<Job>> {
 struct Rounds<M> {
     model: M,
     writing: Writing,
+    /// How many jobs it takes at once.
+    together: usize,
     stepper: Option<Box<dyn Stepper>>,
     attention: Option<CrossAttention>,
     proofs: Vec<ProofJob>,
@@ -187,12 +200,12 @@ struct Rounds<M> {
 type Answer = Result<AssistedStep, String>;
 
 impl<M: Decodes> Rounds<M> {
-    fn new(model: M) -> Rounds<M> {
+    fn new(model: M, together: usize) -> Rounds<M> {
         let writing = model.writing();
-        Rounds { model, writing, stepper: None, attention: None, proofs: Vec::new(), steps: Vec::new() }
+        Rounds { model, writing, together, stepper: None, attention: None, proofs: Vec::new(), steps: Vec::new() }
     }
 
-    fn run(mut self, jobs: &Receiver<Job>) {
+    fn run(mut self, jobs: &Mutex<Receiver<Job>>) {
         // Weights are packed and memory is touched now, not while somebody waits.
         let _ = self.decode(&[Line {
             kind: polystep_core::StepKind::Sumstep,
@@ -202,15 +215,18 @@ impl<M: Decodes> Rounds<M> {
         }]);
         loop {
             if self.proofs.is_empty() && self.steps.is_empty() {
-                match jobs.recv() {
+                let next = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
+                match next {
                     Ok(job) => self.accept(job),
                     Err(_) => return,
                 }
             }
-            while self.proofs.len() + self.steps.len() < TOGETHER {
-                match jobs.try_recv() {
-                    Ok(job) => self.accept(job),
-                    Err(TryRecvError::Empty | TryRecvError::Disconnected) => break,
+            while self.proofs.len() + self.steps.len() < self.together {
+                // A thread that has nothing to do holds the queue, and takes what comes.
+                let next = jobs.try_lock().ok().and_then(|jobs| jobs.try_recv().ok());
+                match next {
+                    Some(job) => self.accept(job),
+                    None => break,
                 }
             }
             self.round();

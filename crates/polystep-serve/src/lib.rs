@@ -4,7 +4,7 @@
 //! programs use; `docs/page.md` documents it. A proof is a stream of server-sent events.
 //!
 //! ```text
-//! browser ── guard ── api ── catalog ── decoder (one thread per model)
+//! browser ── guard ── api ── catalog ── decoder (threads of a model)
 //!            Host     JSON   models      steps of all open proofs, decoded in one batch
 //!            Origin          and runs
 //! ```

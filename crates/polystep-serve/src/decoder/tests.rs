@@ -38,6 +38,7 @@ impl Stepper for Poisoned {
     }
 }
 
+#[derive(Clone)]
 struct PoisonedModel {
     poison: Vec<u8>,
     batches: Arc<AtomicUsize>,
@@ -124,14 +125,14 @@ fn a_panic_ends_one_proof_alone() {
 }
 
 fn start_thread(model: PoisonedModel) -> SyncSender<Job> {
-    super::start(model).unwrap()
+    super::start(&model, 2).unwrap()
 }
 
 #[test]
 fn proofs_that_come_together_are_decoded_together() {
     let batches = Arc::new(AtomicUsize::new(0));
     let model = PoisonedModel { poison: vec![0], batches: batches.clone() };
-    let mut rounds = Rounds::new(model);
+    let mut rounds = Rounds::new(model, 64);
     let mut ends = Vec::new();
     for i in 1..=20 {
         let (job, received) = job(&format!("(x+1)*(x+{i})+3"), later());
@@ -149,7 +150,7 @@ fn proofs_that_come_together_are_decoded_together() {
 #[test]
 fn who_is_gone_or_late_is_not_decoded() {
     let batches = Arc::new(AtomicUsize::new(0));
-    let mut rounds = Rounds::new(PoisonedModel { poison: vec![0], batches: batches.clone() });
+    let mut rounds = Rounds::new(PoisonedModel { poison: vec![0], batches: batches.clone() }, 64);
     let (gone, received) = job("(x+1)*(x+2)+3", later());
     drop(received);
     let (late, received) = job("(x+1)*(x+2)+3", Instant::now());
@@ -173,7 +174,7 @@ fn a_full_queue_says_so() {
 
 #[test]
 fn all_about_a_step() {
-    let mut rounds = Rounds::new(PoisonedModel { poison: vec![0], batches: Arc::default() });
+    let mut rounds = Rounds::new(PoisonedModel { poison: vec![0], batches: Arc::default() }, 64);
     let line = Line {
         kind: StepKind::Sumstep,
         input: encode("(2*x1)+(3)").unwrap(),
