@@ -77,9 +77,10 @@ async function fits(page) {
   assert.ok(wide <= window, `${wide} px in a window of ${window} px`);
 }
 
-async function picture(page, name) {
+/** A picture of the window, with this element at its top. */
+async function picture(page, name, top = "body") {
   if (!process.env.SCREENS) return;
-  await page.evaluate(() => scrollTo(0, 0));
+  await page.evaluate((selector) => document.querySelector(selector).scrollIntoView(), top);
   await page.screenshot({ path: join(process.env.SCREENS, `${name}.png`) });
 }
 
@@ -108,7 +109,7 @@ test("type, watch, choose a step", async () => {
   assert.equal(await page.locator("#detail-1 tbody tr").count(), 5);
   assert.match(await page.locator("#detail-1 tbody tr").first().textContent(), /✓ right/);
   assert.match(await page.locator("#detail-1 .attention + p").textContent(), /^For .+ the model looked at .+ %/);
-  await picture(page, "step");
+  await picture(page, "step", "#proof");
   await well(page);
   await page.context().close();
 });
@@ -168,7 +169,7 @@ test("a failure from the gallery, made again", async () => {
   assert.notEqual(await page.locator("#proof .badge").first().textContent(), "model");
   assert.match(await page.locator("#proof .why").first().textContent(), /The model's first answer was/);
   await page.waitForSelector("#detail-0 tbody tr");
-  await picture(page, "failure");
+  await picture(page, "failure", "#about");
   await well(page);
   await page.context().close();
 });
