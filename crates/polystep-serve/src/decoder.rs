@@ -178,8 +178,9 @@ fn start(model: &(impl Decodes + Clone + 'static), threads: usize) -> io::Result
     let (queue, jobs) = sync_channel(WAITING);
     let jobs = Arc::new(Mutex::new(jobs));
     for _ in 0..threads {
-        let (rounds, jobs) = (Rounds::new(model.clone(), TOGETHER / threads), jobs.clone());
-        thread::Builder::new().name("polystep-decoder".into()).spawn(move || rounds.run(&jobs))?;
+        let (model, jobs) = (model.clone(), jobs.clone());
+        let work = move || Rounds::new(model, TOGETHER / threads).run(&jobs);
+        thread::Builder::new().name("polystep-decoder".into()).spawn(work)?;
     }
     Ok(queue)
 }
