@@ -72,7 +72,7 @@ fn trained() -> TrainedModel {
     let (model, layout, params) = tiny();
     let text = "[data]\nconfig = \"small_coeff\"\n[model]\nd = 64\nlayers = 1\nmax_positions = 60\n";
     let config = RunConfig::from_toml(text, &[]).unwrap();
-    TrainedModel { tasks: config.tasks().unwrap(), config, model, layout, params, verified: true }
+    TrainedModel { tasks: config.tasks().unwrap(), config, model, layout, params, verified: true, step: None }
 }
 
 fn job(expr: &str, until: Instant) -> (Job, mpsc::Receiver<ProofEvent>) {
