@@ -36,19 +36,19 @@ impl<'de> Deserialize<'de> for Question {
 
 /// A question with what the model wrote.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Answer {
+pub struct AnswerRecord {
     /// The question.
     #[serde(flatten)]
     pub question: Question,
     /// What the model wrote.
     #[serde(flatten)]
-    pub written: Written,
+    pub written: WrittenAnswer,
 }
 
 /// What the model wrote.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(untagged)]
-pub enum Written {
+pub enum WrittenAnswer {
     /// Its answers to one step, best first; none if the input is too long for it.
     Step {
         /// The answers.
@@ -98,7 +98,8 @@ mod tests {
         let question = |text: &str| serde_json::from_str::<Question>(text).map_err(|e| e.to_string());
         let asked = question(r#"{"proof":"a","step":0,"input":"(1)+(2)"}"#).unwrap();
         let beams = vec![Beam::finished("3".into(), -0.5)];
-        let answer = Answer { question: asked, written: Written::Step { beams, verdict: Some(Verdict::Exact) } };
+        let answer =
+            AnswerRecord { question: asked, written: WrittenAnswer::Step { beams, verdict: Some(Verdict::Exact) } };
         let line =
             r#"{"proof":"a","step":0,"input":"(1)+(2)","beams":[{"output":"3","logprob":-0.5}],"verdict":"exact"}"#;
         assert_eq!(serde_json::to_string(&answer).unwrap(), line);

@@ -57,7 +57,7 @@ mod training;
 mod verdict;
 pub mod whole;
 
-pub use answer::{Answer, CheckedStep, Question, Written};
+pub use answer::{AnswerRecord, CheckedStep, Question, WrittenAnswer};
 pub use assisted::{AssistedRecord, Author};
 pub use audit::{AuditError, audit_proof};
 pub use campaign::{CampaignFolder, ClaimLine, RunFailure, same_job};

@@ -12,7 +12,7 @@ use polystep_learn::decode::{
     AnswerCache, AssistedStep, BEAM_WIDTH, Hypothesis, Start, Stepper, assisted_steps, beam_search, greedy,
     recursive_proofs,
 };
-use polystep_record::{Answer, Beam, CheckedStep, JsonLines, Question, RecordError, Written};
+use polystep_record::{AnswerRecord, Beam, CheckedStep, JsonLines, Question, RecordError, WrittenAnswer};
 
 use crate::args::{StopArgs, ThreadArgs};
 use crate::decode_progress::ReportingStepper;
@@ -34,7 +34,7 @@ Other fields are kept, so the answers to the lines of polystep generate --steps 
   greedy     the model's answer to one step, with the checker's verdict
   beam       its best answers to one step, best first
   recursive  the whole proof that it writes alone: its output is its next input
-  checked    the whole proof by model and checker: a wrong step is replaced by a beam or the exact step
+  checked    the whole proof by model and checker: a beam or the exact step replaces a wrong one
 A wrong line is named and nothing is decoded. Exit codes: 0, done; 2, a line is wrong.";
 
 /// How inputs are decoded.
@@ -99,7 +99,7 @@ pub fn run(args: Args) -> Result<()> {
         }
         interrupt::check()?;
         for (asked, written) in batch.iter().zip(written?) {
-            serde_json::to_writer(&mut out, &Answer { question: asked.question.clone(), written })?;
+            serde_json::to_writer(&mut out, &AnswerRecord { question: asked.question.clone(), written })?;
             out.write_all(b"\n")?;
         }
         out.flush()?;
@@ -162,7 +162,7 @@ fn decode(
     asked: &[Asked],
     how: Decode,
     width: usize,
-) -> Result<Vec<Written>> {
+) -> Result<Vec<WrittenAnswer>> {
     let inputs: Vec<&[u8]> = asked.iter().map(|a| a.tokens.as_slice()).collect();
     let text = |tokens: &[u8]| writing.text(tokens);
     Ok(match how {
@@ -181,17 +181,17 @@ fn decode(
             let alone = |(asked, proof): (&Asked, polystep_learn::decode::RecursiveProof)| {
                 let end = asked.lines.last().map_or(&asked.tokens, |line| line.next.as_ref().unwrap_or(&line.target));
                 let right = proof.states.last().unwrap_or(&asked.tokens) == end;
-                Written::Alone { states: proof.states.iter().map(|s| text(s)).collect(), stop: proof.stop, right }
+                WrittenAnswer::Alone { states: proof.states.iter().map(|s| text(s)).collect(), stop: proof.stop, right }
             };
             asked.iter().zip(proofs).map(alone).collect()
         }
         Decode::Checked => {
             let lines: Vec<Line> = asked.iter().flat_map(|a| a.lines.iter().cloned()).collect();
             let mut steps = assisted_steps(stepper, writing, &lines, &mut AnswerCache::default())?.into_iter();
-            let checked = |asked: &Asked| -> Result<Written> {
+            let checked = |asked: &Asked| -> Result<WrittenAnswer> {
                 let pairs =
                     asked.lines.iter().map(|line| Ok(checked_step(line, &steps.next().context("a step")?, writing)));
-                Ok(Written::Checked { steps: pairs.collect::<Result<_>>()? })
+                Ok(WrittenAnswer::Checked { steps: pairs.collect::<Result<_>>()? })
             };
             asked.iter().map(checked).collect::<Result<_>>()?
         }
@@ -199,14 +199,14 @@ fn decode(
 }
 
 /// The answers to one step, and the checker's verdict on the first.
-fn step(writing: &Writing, input: &[u8], answers: &[Hypothesis]) -> Written {
+fn step(writing: &Writing, input: &[u8], answers: &[Hypothesis]) -> WrittenAnswer {
     let beams: Vec<&Hypothesis> = answers.iter().filter(|h| h.finished).collect();
     let verdict = beams.first().and_then(|best| {
         let line = writing.expected(input).ok()?;
         Some(writing.judge(line.kind, &line.target, &best.tokens).verdict)
     });
     let beam = |h: &&Hypothesis| Beam::finished(writing.text(&h.tokens), f64::from(h.logprob));
-    Written::Step { beams: beams.iter().map(beam).collect(), verdict }
+    WrittenAnswer::Step { beams: beams.iter().map(beam).collect(), verdict }
 }
 
 fn checked_step(line: &Line, step: &AssistedStep, writing: &Writing) -> CheckedStep {

@@ -119,7 +119,14 @@ pub fn run(args: Args) -> Result<()> {
 
     say!("\n4. Test it on {TESTED} proofs that it has never met (polystep eval)\n")?;
     if report.test.as_ref().is_some_and(|test| test.full_proof.count > 0) {
-        let options = Options { on: Vec::new(), checkpoint: None, device: Device::Cpu, beam: Some(5), proofs: Some(TESTED), threads };
+        let options = Options {
+            on: Vec::new(),
+            checkpoint: None,
+            device: Device::Cpu,
+            beam: Some(5),
+            proofs: Some(TESTED),
+            threads,
+        };
         let metrics = eval::evaluate_run(out, &options)?;
         for evaluation in &metrics.evaluations {
             eval::print(&metrics, evaluation, eval::is_measured)?;

@@ -102,7 +102,7 @@ fn what_is_missing_is_named() {
     let look =
         sandbox.run(&["eval", "run", "--on", "small_coeff/mul2:1", "--proofs", "1", "--no-beam", "--device", "cpu"]);
     let said = String::from_utf8_lossy(&look.stderr);
-    assert!(said.contains("training was not guarded against small_coeff/mul2:1"), "{said}");
+    assert!(said.contains("Training was not guarded against small_coeff/mul2:1"), "{said}");
     std::fs::write(sandbox.path("run/metrics.json"), "{").unwrap();
     let page = sandbox.run(&["report", "run"]);
     let said = String::from_utf8_lossy(&page.stderr);

@@ -8,9 +8,7 @@ use polystep_engine::{Limits, Program};
 use super::RunState;
 use crate::LearnError;
 use crate::config::{ConfigError, RunConfig};
-use crate::feed::{
-    BatchQueue, Curriculum, Dataset, DatasetSummary, EvalSet, Feed, Lessons, Proofs, Source, Syllabus,
-};
+use crate::feed::{BatchQueue, Curriculum, Dataset, DatasetSummary, EvalSet, Feed, Lessons, Proofs, Source, Syllabus};
 use crate::model::{ModelConfig, ParamLayout, evaluation_program, initial_params, training_program};
 use crate::weights::load_weights;
 use polystep_record::RunFolder;
