@@ -41,7 +41,7 @@ def main():
     for _, (src, tgt) in zip(range(args.warm_up), Examples(128)):
         learn(model, optimizer, src, tgt)
 
-    questions = polystep.examples(SPACE, batch_size=128, padded=True, special_tokens=True, longest=LONGEST, seed=2, threads=1)
+    questions = polystep.examples(SPACE, batch_size=32, padded=True, special_tokens=True, longest=LONGEST, seed=2, threads=1)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)
     for round, batch in zip(range(1, args.rounds + 1), questions):
         src = torch.from_numpy(batch.src).long().repeat_interleave(args.samples, 0)

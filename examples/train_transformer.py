@@ -92,7 +92,6 @@ def main():
         if step == 1 or step % 100 == 0:
             print(f"step {step}: loss {loss:.3f}, {step * args.batch_size / (time.monotonic() - began):.0f} examples/s", flush=True)
 
-    model.eval()
     test = polystep.fixed_set(SPACE, "test", proofs=args.proofs, padded=True, special_tokens=True)
     answers = [a for src in torch.from_numpy(test.src).long().split(500) for a in model.answer(src[:, :LONGEST])]
     greedy = polystep.score(test.records(answers))["greedy"]
