@@ -27,7 +27,9 @@ impl KnownModel {
         let (_, config) = TrainingFolder::open(&folder)?;
         let tasks = config.tasks()?;
         let missing = || LearnError::Folder(format!("{} has no metrics.json", folder.display()));
-        let metrics = RunFolder::new(&folder).read_metrics()?.ok_or_else(missing)?;
+        // Whoever names the folder can put another there.
+        let damaged = |e: RecordError| LearnError::Folder(e.to_string());
+        let metrics = RunFolder::new(&folder).read_metrics().map_err(damaged)?.ok_or_else(missing)?;
         Ok(KnownModel { folder, tasks, metrics })
     }
 
