@@ -5,8 +5,9 @@
 
 The runs and their order are those of `polystep reproduce --all --dry-run`. A run takes as long as its record in results/runs says;
 one without a record takes the time of its plan in reproduce/. Each GPU takes the next run that nobody has claimed. Runs are
-entered one at a time, since ledgers are written by one process at a time. The other times are flags. Their defaults were
-measured: docs/performance.md (start-up, evaluation) and tests/cluster/recorded.txt (claim, entry).
+entered one at a time, since ledgers are written by one process at a time. The other times are flags. Start-up was measured
+(docs/performance.md), evaluation is that of the plans; claim, entry and Slurm's start are assumed. `cluster.py sixteen` measures the
+first two where you are.
 """
 
 import argparse
@@ -45,19 +46,21 @@ def runs(polystep, seeds):
 
 
 def simulate(times, options):
-    """Gives the runs made, and the GPU-seconds that were not training, by their cause."""
+    """Gives the runs made, and the GPU-seconds of work and of idleness, by their cause."""
     end = 60 * options.minutes
-    idle = dict.fromkeys(["start-up and claims", "waiting to enter a run", "evaluation", "nothing left to take"], 0.0)
+    work = dict.fromkeys(["training", "testing"], 0.0)
+    idle = dict.fromkeys(["not started by Slurm yet", "start-up and claims", "entering a run", "nothing left to take"], 0.0)
+    idle["not started by Slurm yet"] = sum(options.stagger * gpu / options.gpus for gpu in range(options.gpus))
     free = [(options.stagger * gpu / options.gpus, gpu) for gpu in range(options.gpus)]
     heapq.heapify(free)
-    books, made, training, queue, entering = 0.0, 0, 0.0, list(reversed(times)), []
+    books, made, queue, entering = 0.0, 0, list(reversed(times)), []
     while free or entering:
         # What happens next: a GPU takes a run, or a run that is ready is entered.
         if entering and (not free or entering[0][0] <= free[0][0]):
             ready, gpu = heapq.heappop(entering)
             began = max(ready, books)
             books = began + (options.entry_ms + options.entry_ms_per_record * made) / 1e3
-            idle["waiting to enter a run"] += max(0.0, min(books, end) - min(ready, end))
+            idle["entering a run"] += max(0.0, min(books, end) - min(ready, end))
             made += books <= end
             heapq.heappush(free, (books, gpu))
             continue
@@ -70,12 +73,12 @@ def simulate(times, options):
         at = now + options.claim_ms / 1e3 + options.start_up
         idle["start-up and claims"] += min(at, end) - now
         stop = at + queue.pop()
-        training += max(0.0, min(stop, end) - at)
+        work["training"] += max(0.0, min(stop, end) - at)
         ready = stop + options.evaluation
-        idle["evaluation"] += max(0.0, min(ready, end) - min(stop, end))
+        work["testing"] += max(0.0, min(ready, end) - min(stop, end))
         if ready < end:
             heapq.heappush(entering, (ready, gpu))
-    return made, training, idle
+    return made, work, idle
 
 
 def main():
@@ -97,11 +100,12 @@ def main():
     for name, seeds in [("one seed", 1), ("as many seeds as fill the time", None)]:
         seeds = seeds or int(whole / sum(once)) + 1
         times = once * seeds
-        made, training, idle = simulate(times, options)
+        made, work, idle = simulate(times, options)
         print(f"\n{options.gpus} GPUs for {options.minutes:g} minutes, {name} ({seeds}): {made} of {len(times)} runs entered")
-        print(f"  {'training':<26}{100 * training / whole:6.1f} %")
-        for cause, seconds in sorted(idle.items(), key=lambda pair: -pair[1]):
-            print(f"  {cause:<26}{100 * seconds / whole:6.1f} %")
+        for title, parts in [("busy", work), ("idle", idle)]:
+            print(f"  {title:<28}{100 * sum(parts.values()) / whole:6.1f} %")
+            for cause, seconds in sorted(parts.items(), key=lambda pair: -pair[1]):
+                print(f"    {cause:<26}{100 * seconds / whole:6.1f} %")
 
 
 CLAIM_MS = 5.0

@@ -146,6 +146,7 @@ pub struct Lease {
     stop: Option<mpsc::Sender<()>>,
     heart: Option<JoinHandle<()>>,
     claim: Duration,
+    taken_over: bool,
 }
 
 /// What the heart and the lease share.
@@ -226,7 +227,8 @@ impl LeaseWatch {
             self.seen.remove(path);
             let file = file.as_file().try_clone().map_err(cannot)?;
             let own = Arc::new(Own { path: path.to_owned(), holder, file, spent: AtomicU64::new(0) });
-            return Lease::hold(own, began.elapsed()).map(Claim::Ours).map_err(cannot);
+            let lease = Lease::hold(own, began.elapsed(), current.is_some());
+            return lease.map(Claim::Ours).map_err(cannot);
         }
     }
 
@@ -289,7 +291,7 @@ impl Lease {
     }
 
     /// Starts the heartbeats of a lease that was just taken.
-    fn hold(own: Arc<Own>, claim: Duration) -> io::Result<Lease> {
+    fn hold(own: Arc<Own>, claim: Duration, taken_over: bool) -> io::Result<Lease> {
         let (stop, stopped) = mpsc::channel::<()>();
         let its = Arc::clone(&own);
         let heart = thread::Builder::new().spawn(move || {
@@ -300,12 +302,17 @@ impl Lease {
                 its.beat(beat);
             }
         })?;
-        Ok(Lease { own, stop: Some(stop), heart: Some(heart), claim })
+        Ok(Lease { own, stop: Some(stop), heart: Some(heart), claim, taken_over })
     }
 
     /// An error if another process has taken the lease over.
     pub fn check(&self) -> Result<(), RecordError> {
         if self.own.is_held() { Ok(()) } else { Err(RecordError::LeaseLost { path: self.own.path.clone() }) }
+    }
+
+    /// Whether an earlier holder was gone, and did not give it back.
+    pub fn is_taken_over(&self) -> bool {
+        self.taken_over
     }
 
     /// Who holds it: this process.

@@ -154,17 +154,23 @@ impl JobRunner<'_> {
     fn make(&self, job: &Job, claim: &Lease, device: Device, shared: &Shared<'_, '_>) -> Result<Made> {
         let Shared { results, board, .. } = shared;
         let name = &job.name;
-        let remaining = self.folders.remaining(job, &lock(results).records)?;
         let run = self.folders.run(name);
         if let Some(holder) = self.trained_by_another(&run) {
             board.say(&format!("{name}: skipped; {} is at it", holder.described()));
             return Ok(Made::Others(holder));
         }
+        let remaining = self.folders.remaining(job, &lock(results).records)?;
         let unfinished = |ended: Ended, log: &Path| -> Result<Option<Made>> {
             match ended {
                 Ended::Well => Ok(None),
                 Ended::Stopped => Ok(Some(Made::Left)),
                 Ended::Busy => Ok(Some(Made::Again)),
+                // The child of a command that was killed may have begun the run under our child's eyes.
+                Ended::Failed(_)
+                    if claim.is_taken_over() && self.folders.remaining(job, &lock(results).records)? != remaining =>
+                {
+                    Ok(Some(Made::Again))
+                }
                 Ended::Failed(why) => Ok(Some(self.failed(job, claim, why, log, board)?)),
             }
         };
