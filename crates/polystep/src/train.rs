@@ -5,10 +5,11 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args as ClapArgs;
-use polystep_core::{Granularity, Notation, Setting};
+use polystep_core::sets::FixedSet;
+use polystep_core::{Examples, Granularity, Notation, Purpose, Setting};
 use polystep_learn::config::RunConfig;
 use polystep_learn::feed::DatasetSummary;
-use polystep_learn::train::{RunSetup, SessionEnd, Trainer, TrainingFolder};
+use polystep_learn::train::{RunSetup, SessionEnd, TRAINING, Trainer, TrainingFolder};
 use polystep_learn::trained::TrainedModel;
 use polystep_record::{Proportion, RunFolder, TrainingReport};
 
@@ -156,6 +157,9 @@ pub fn run(args: Args) -> Result<()> {
     };
     let mut display = Display::new();
     display.say(&format!("{}: {}, {}", folder.path().display(), setup.config.description(), budget(&setup.config)));
+    if let Some(warning) = least_hours(&setup, threads).filter(|_| device == Device::Cpu).and_then(hours_ahead) {
+        display.say(&warning);
+    }
     let trainer = Trainer::new(&setup, &folder, executor.as_mut(), &mut display, data_threads(device, threads));
     let outcome = trainer.and_then(|trainer| trainer.run(interrupt::flag()))?;
     drop(display);
@@ -202,6 +206,35 @@ fn print(report: &TrainingReport, from_files: bool) -> Result<()> {
     }
     let rejected = 100.0 * report.rejected as f64 / (report.proofs + report.rejected).max(1) as f64;
     say!("  {rejected:.2} % of what was drawn for training met an evaluation set and was drawn again")
+}
+
+/// The most that a thread of a CPU computes in a second, in floating-point operations.
+const FLOPS_PER_THREAD: f64 = 100e9;
+/// More hours of training than this are worth a warning on a CPU.
+const MANY_HOURS: f64 = 2.0;
+
+/// How many hours training takes at least on these threads of a CPU; none if its budget is a time.
+fn least_hours(setup: &RunSetup, threads: usize) -> Option<f64> {
+    let train = &setup.config.train;
+    let examples = train.examples.or(train.steps.map(|steps| steps * train.batch as u64));
+    let examples = examples.filter(|_| train.minutes.is_none())? as f64;
+    // The steps of the validation set are like those of training.
+    let known = FixedSet::of(Purpose::Valid)?.examples(setup.tasks.first()?).ok()?;
+    let lengths =
+        |of: fn(&Examples, usize) -> &[u8]| (0..known.len()).map(|i| of(&known, i).len() + 1).collect::<Vec<_>>();
+    let (src, tgt) = (lengths(Examples::src), lengths(Examples::tgt));
+    let flops = setup.programs().get(TRAINING)?.flops(&src, &tgt) / known.len().max(1) as f64;
+    Some(examples * flops / (FLOPS_PER_THREAD * threads as f64) / 3600.0)
+}
+
+/// What to do instead of waiting for days; none if it is not so long.
+fn hours_ahead(hours: f64) -> Option<String> {
+    (hours > MANY_HOURS).then(|| {
+        format!(
+            "the whole budget takes more than {hours:.0} hours on this CPU. Ctrl-C saves what was trained. configs/laptop.toml trains a small \
+             model in 10 minutes (polystep train configs/laptop.toml); an NVIDIA GPU takes minutes"
+        )
+    })
 }
 
 /// By which recipe a run learns, how long, and what its validation is of.
@@ -331,4 +364,22 @@ fn default_folder(config: &RunConfig) -> PathBuf {
     let curriculum = config.curriculum.as_ref().map(|c| format!("-{}", c.name.as_deref().unwrap_or("own")));
     let name = format!("{task}{}-{}-seed{}", curriculum.unwrap_or_default(), config.train.recipe, d.seed);
     Path::new("runs").join(name.replace(['/', '=', ','], "-"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hours_on_a_cpu_are_told() {
+        let hours = |toml: &str| {
+            let config = RunConfig::from_toml(toml, &[]).expect("a run");
+            least_hours(&RunSetup::new(config).expect("a set-up run"), 2)
+        };
+        let said = hours("[data]\nconfig = \"large_coeff\"\n").and_then(hours_ahead).expect("a warning");
+        assert!(said.contains("polystep train configs/laptop.toml"), "{said}");
+        let laptop = include_str!("../../../configs/laptop.toml");
+        assert_eq!(hours(laptop), None, "its budget is a time");
+        assert!(hours(&laptop.replace("minutes = 10", "examples = 1000")).and_then(hours_ahead).is_none());
+    }
 }

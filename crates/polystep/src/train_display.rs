@@ -12,12 +12,7 @@ pub struct Display {
     peak: Option<f64>,
     /// How the tasks of a curriculum stood, last time.
     tasks: Option<String>,
-    /// Whether a CPU trains that has not been found slow yet.
-    cpu: bool,
 }
-
-/// More hours of training than this are worth a warning on a CPU.
-const MANY_HOURS: f64 = 2.0;
 
 impl Display {
     /// A bar on a terminal, else lines.
@@ -41,15 +36,10 @@ impl Observer for Display {
         match event {
             Event::Started { device, parameters, step } => {
                 self.peak = peak(device);
-                self.cpu = device.starts_with("CPU");
                 let from = if *step > 0 { format!(", continuing after step {step}") } else { String::new() };
                 self.say(&format!("{:.2}M parameters on {device}{from}", *parameters as f64 / 1e6));
             }
             Event::Progress(p) => {
-                if let Some(warning) = p.left.filter(|_| self.cpu).and_then(hours_ahead) {
-                    self.say(&warning);
-                    self.cpu = false;
-                }
                 let (done, text) = ((1000.0 * p.done.min(1.0)) as u64, || describe(p, self.peak));
                 self.line.update(done, text, text);
             }
@@ -64,15 +54,6 @@ impl Observer for Display {
             Event::Train(_) | Event::Finished(_) => {}
         }
     }
-}
-
-/// What to do instead of waiting for days; none if there are not so many seconds left.
-fn hours_ahead(left: f64) -> Option<String> {
-    let hours = left / 3600.0;
-    (hours > MANY_HOURS).then(|| format!(
-        "at this pace training takes about {hours:.0} hours on this CPU. It goes on; Ctrl-C saves it. configs/laptop.toml \
-         trains a small model in 10 minutes: polystep train configs/laptop.toml. A GPU (--device cuda) takes minutes"
-    ))
 }
 
 fn validation(v: &ValidLine) -> String {
@@ -149,13 +130,6 @@ mod tests {
             "step 400: valid full proofs 49.8 %, steps 49.75 % (add4 99.1, mul4 0.4), loss 0.8100, best so far \
              (102400 examples, 12 s)"
         );
-    }
-
-    #[test]
-    fn hours_on_a_cpu_are_told() {
-        assert_eq!(hours_ahead(7000.0), None);
-        let said = hours_ahead(400_000.0).unwrap();
-        assert!(said.contains("about 111 hours") && said.contains("polystep train configs/laptop.toml"), "{said}");
     }
 
     #[test]
