@@ -218,7 +218,7 @@ mod tests {
     /// 4-digit exercises are few enough that some of 200 000 meet an evaluation set.
     #[test]
     fn a_guarded_exercise_is_drawn_again() {
-        let (guard, probe) = (Guard::standard(), Probe::new("add4", 1, Purpose::Train));
+        let (guard, probe) = (Guard::standard().unwrap(), Probe::new("add4", 1, Purpose::Train));
         let mut refused = 0;
         for index in 0..200_000 {
             let (exercise, again) = probe.exercise(index, Some(&guard));

@@ -25,14 +25,17 @@ impl Guard {
     /// The endpoints of all valid, test and beam proofs of the six configurations in one and two variables, and the
     /// exercises of the arithmetic probe's sets.
     ///
-    /// # Panics
+    /// # Errors
     /// If one of the paper's spaces cannot be sampled. A guard with holes would let training see the tests, silently.
-    pub fn standard() -> Guard {
-        let keys: Vec<(&str, usize)> = KEYS.iter().flat_map(|key| [(*key, 1), (*key, 2)]).collect();
-        let parts = keys.par_iter().map(|&(key, vars)| endpoints(&Space::named(key)?, vars));
-        let parts: Result<Vec<_>, SpaceError> = parts.collect();
-        let parts = parts.unwrap_or_else(|error| panic!("the guard cannot be built: {error}"));
-        Guard { endpoints: parts.into_iter().flatten().collect(), exercises: crate::arithmetic::guarded().collect() }
+    pub fn standard() -> Result<Guard, SpaceError> {
+        let keys: Vec<(&'static str, usize)> = KEYS.iter().flat_map(|key| [(*key, 1), (*key, 2)]).collect();
+        let parts = keys.par_iter().map(|&(key, vars)| {
+            let drawn = Space::named(key).and_then(|space| endpoints(&space, vars));
+            drawn.map_err(|error| SpaceError::Guard { key, vars, why: Box::new(error) })
+        });
+        let parts: Vec<Vec<u64>> = parts.collect::<Result<_, _>>()?;
+        let endpoints = parts.into_iter().flatten().collect();
+        Ok(Guard { endpoints, exercises: crate::arithmetic::guarded().collect() })
     }
 
     /// Whether the standard guard holds the sets of a space. Not by its key: other settings, and more variables, have sets of
@@ -99,7 +102,12 @@ mod tests {
 
     #[test]
     fn the_standard_guard_has_no_holes() {
-        let guard = Guard::standard();
+        let why = Box::new(SpaceError::Unknown { key: "small_coeff".into() });
+        let broken = SpaceError::Guard { key: "small_coeff", vars: 2, why }.to_string();
+        for part in ["cannot be built", "unknown configuration", "small_coeff with 2 variables", "report it"] {
+            assert!(broken.contains(part), "{broken}");
+        }
+        let guard = Guard::standard().unwrap();
         for key in KEYS {
             for vars in [1, 2] {
                 let endpoints = endpoints(&Space::named(key).unwrap(), vars).unwrap();

@@ -31,8 +31,7 @@ attention(const u16* q, const u16* k, const u16* v, int ldq, int ldk, int ldv, u
         fetch_tile<TILE, 128>(tile_v, v, ldv, lk, TILE);
         commit();
         float o[HDP / 8][4], peak[2] = {NONE, NONE}, sum[2] = {0.f, 0.f};
-#pragma unroll
-        for (int n = 0; n < HDP / 8; n++) o[n][0] = o[n][1] = o[n][2] = o[n][3] = 0.f;
+        clear<HDP / 8>(o);
         int row = first + warp * 16; // of this warp, in the sequence
         for (int t = 0; t < tiles; t++) {
             unsigned now_k = tile_k + (t & 1) * TILE_BYTES, now_v = tile_v + (t & 1) * TILE_BYTES;

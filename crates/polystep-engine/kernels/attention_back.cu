@@ -88,8 +88,7 @@ attention_back(const u16* q, const u16* k, const u16* v, int ldq, int ldk, int l
             fetch_tile<TILE, 128>(tile_o, dout + (size_t)first * ldo, ldo, lq - first, TILE);
             statistics(dot, lse2, out, dout, lse, threadIdx.x >> 1, first + (threadIdx.x >> 1), lq, heads);
             float acc[HDP / 8][4];
-#pragma unroll
-            for (int n = 0; n < HDP / 8; n++) acc[n][0] = acc[n][1] = acc[n][2] = acc[n][3] = 0.f;
+            clear<HDP / 8>(acc);
             int row = first + warp * 16, end = causal ? min(lk, first + TILE) : lk;
             for (int key = 0; key < end; key += TILE) {
                 fetch_tile<TILE, 128>(tile_k, k + (size_t)key * ldk, ldk, lk - key, TILE);
@@ -128,10 +127,8 @@ attention_back(const u16* q, const u16* k, const u16* v, int ldq, int ldk, int l
             fetch_tile<TILE, 128>(tile_k, k + (size_t)first * ldk, ldk, lk - first, TILE);
             fetch_tile<TILE, 128>(tile_v, v + (size_t)first * ldv, ldv, lk - first, TILE);
             float acc_k[HDP / 8][4], acc_v[HDP / 8][4];
-#pragma unroll
-            for (int n = 0; n < HDP / 8; n++)
-#pragma unroll
-                for (int e = 0; e < 4; e++) acc_k[n][e] = acc_v[n][e] = 0.f;
+            clear<HDP / 8>(acc_k);
+            clear<HDP / 8>(acc_v);
             int row = first + warp * 16; // keys of this warp
             for (int query = causal ? first : 0; query < lq; query += TILE) {
                 fetch_tile<TILE, 128>(tile_q, q + (size_t)query * ldq, ldq, lq - query, TILE);

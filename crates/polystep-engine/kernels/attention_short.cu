@@ -45,8 +45,7 @@ attention_short(const u16* q, const u16* k, const u16* v, int ldq, int ldk, int 
     const float scale = 1.44269504088896340f * rsqrtf((float)HD);
     int keys = causal ? min(lk, row + 16) : lk;
     float o[HDP / 8][4], peak[2] = {NONE, NONE}, sum[2] = {0.f, 0.f};
-#pragma unroll
-    for (int n = 0; n < HDP / 8; n++) o[n][0] = o[n][1] = o[n][2] = o[n][3] = 0.f;
+    clear<HDP / 8>(o);
     arrive<1>();
     __syncthreads();
 #pragma unroll 1
@@ -158,10 +157,8 @@ attention_back_short(const u16* q, const u16* k, const u16* v, int ldq, int ldk,
     const float scale = rsqrtf((float)HD), scale2 = scale * 1.44269504088896340f;
     int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, row = warp * 16, group = lane >> 2, pair = lane & 3;
     float acc_k[HDP / 8][4], acc_v[HDP / 8][4];
-#pragma unroll
-    for (int n = 0; n < HDP / 8; n++)
-#pragma unroll
-        for (int e = 0; e < 4; e++) acc_k[n][e] = acc_v[n][e] = 0.f;
+    clear<HDP / 8>(acc_k);
+    clear<HDP / 8>(acc_v);
     arrive<0>();
     __syncthreads();
     if (row < lk) {
@@ -199,8 +196,7 @@ attention_back_short(const u16* q, const u16* k, const u16* v, int ldq, int ldk,
     float* sums = reinterpret_cast<float*>(smem + 2 * ROWS * PAD); // [3][WARPS][HD]; values are no longer needed
     sum_columns(acc_k, sums + (WARPS + warp) * HD, lane);
     sum_columns(acc_v, sums + (2 * WARPS + warp) * HD, lane);
-#pragma unroll
-    for (int n = 0; n < HDP / 8; n++) acc_k[n][0] = acc_k[n][1] = acc_k[n][2] = acc_k[n][3] = 0.f;
+    clear<HDP / 8>(acc_k);
     if (row < lq) {
         int end = causal ? min(lk, row + 16) : lk;
 #pragma unroll 1

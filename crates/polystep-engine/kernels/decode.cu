@@ -59,9 +59,7 @@ __device__ void attend(const u16* q, const Keys& keys, u16* out, float* scores, 
             if (part == 0) scores[i] = dot;
             top = fmaxf(top, dot);
         }
-#pragma unroll
-        for (int o = 16; o > 0; o >>= 1) top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, o));
-        top = fmaxf(top, best);
+        top = fmaxf(warp_max(top), best);
         float shrink = expf(best - top), sum = 0.f;
         best = top;
         __syncwarp();

@@ -5,12 +5,16 @@
 
 #define NONE __int_as_float(0xff800000)
 
+template <int N> __device__ __forceinline__ void clear(float (*x)[4]) {
+#pragma unroll
+    for (int n = 0; n < N; n++) x[n][0] = x[n][1] = x[n][2] = x[n][3] = 0.f;
+}
+
 // x = 16 rows of tile a · CHUNK rows of tile b from `first`, `count` of which matter.
 template <int CHUNK_>
 __device__ __forceinline__ void product(float (*x)[4], unsigned a_tile, int a_row, unsigned b_tile, int first, int count,
                                         int lane) {
-#pragma unroll
-    for (int n = 0; n < CHUNK_ / 8; n++) x[n][0] = x[n][1] = x[n][2] = x[n][3] = 0.f;
+    clear<CHUNK_ / 8>(x);
 #pragma unroll
     for (int c = 0; c < HDP; c += 16) {
         unsigned a[4], b[4];

@@ -16,8 +16,7 @@ top_tokens(const float* logits, int* tokens, float* logprobs, const Header* head
         x[j] = c < V ? logits[(size_t)row * V + c] : -INFINITE;
         best = fmaxf(best, x[j]);
     }
-#pragma unroll
-    for (int o = 16; o > 0; o >>= 1) best = fmaxf(best, __shfl_xor_sync(0xffffffffu, best, o));
+    best = warp_max(best);
 #pragma unroll
     for (int j = 0; j < PER; j++) sum += expf(x[j] - best);
     float norm = best + logf(warp_sum(sum));

@@ -15,8 +15,6 @@ pub use cases::{LARGE_ROWS, cases, large_cases};
 pub enum Output {
     /// The real rows of a slot.
     Slot(Slot),
-    /// The gradient of a parameter.
-    Grad(&'static str, Param),
     /// The flat parameters and Adam's moments.
     Trained,
     /// Loss, gradient norm, right tokens and right sequences.
@@ -49,9 +47,7 @@ pub enum Wrt {
 /// What backward ops are checked against.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Functional {
-    /// Nothing to differentiate.
-    None,
-    /// Σ ⟨value, output⟩ over (output, slot whose input is the cotangent).
+    /// Σ ⟨value, output⟩ over (output, slot whose input is the cotangent). Without pairs there is nothing to differentiate.
     Pairs(Vec<(Slot, Slot)>),
     /// The reported loss.
     Loss,
@@ -118,9 +114,6 @@ pub fn run(case: &Case, executor: &mut impl Inspect) -> Result<Outputs> {
     for output in &case.outputs {
         match output {
             Output::Slot(slot) => named.push((case.program.info(*slot).name.clone(), executor.read(0, *slot)?)),
-            Output::Grad(name, p) => {
-                named.push((format!("gradient of {name}"), executor.grads()?[p.range()].to_vec()));
-            }
             Output::Trained => {
                 let (first, second) = executor.moments()?;
                 named.push(("parameters".into(), executor.params()?));
@@ -128,17 +121,21 @@ pub fn run(case: &Case, executor: &mut impl Inspect) -> Result<Outputs> {
                 named.push(("second moments".into(), second));
             }
             Output::Result => {
-                let r = executor.results()?;
-                let r = r.last().copied().unwrap_or_default();
-                named.push(("loss".into(), vec![r.loss]));
-                named.push(("gradient norm".into(), vec![r.grad_norm]));
-                named
-                    .push(("right tokens and sequences".into(), vec![r.right_tokens as f32, r.right_sequences as f32]));
+                let r = executor.results()?.last().copied().unwrap_or_default();
+                let right = vec![r.right_tokens as f32, r.right_sequences as f32];
+                let results = [("loss", vec![r.loss]), ("gradient norm", vec![r.grad_norm])];
+                let results = results.into_iter().chain([("right tokens and sequences", right)]);
+                named.extend(results.map(|(name, values)| (name.to_owned(), values)));
             }
             Output::Right => {
                 let right = executor.right()?;
                 named.push(("right".into(), right.into_iter().map(|r| f32::from(u8::from(r))).collect()));
             }
+        }
+    }
+    for wrt in &case.wrt {
+        if let Wrt::Param { name, param, .. } = wrt {
+            named.push((format!("gradient of {name}"), executor.grads()?[param.range()].to_vec()));
         }
     }
     Ok(named)
@@ -186,7 +183,7 @@ impl Build {
                 moments: (Vec::new(), Vec::new()),
                 inputs: Vec::new(),
                 outputs: Vec::new(),
-                functional: Functional::None,
+                functional: Functional::Pairs(Vec::new()),
                 wrt: Vec::new(),
                 small: src.iter().chain(tgt).all(|&n| n < 16),
             },
@@ -261,7 +258,6 @@ impl Build {
     /// L is differentiated by this parameter.
     fn by_param(&mut self, name: &'static str, param: Param, added: bool) {
         self.case.wrt.push(Wrt::Param { name, param, added });
-        self.case.outputs.push(Output::Grad(name, param));
     }
 
     /// L is differentiated by the values of this slot.
@@ -270,9 +266,8 @@ impl Build {
     }
 
     fn pair(&mut self, output: Slot, cotangent: Slot) {
-        match &mut self.case.functional {
-            Functional::Pairs(pairs) => pairs.push((output, cotangent)),
-            other => *other = Functional::Pairs(vec![(output, cotangent)]),
+        if let Functional::Pairs(pairs) = &mut self.case.functional {
+            pairs.push((output, cotangent));
         }
     }
 

@@ -61,8 +61,10 @@ pub fn save(path: &Path, metadata: Metadata, tensors: &[Tensor]) -> Result<(), L
 /// A file in memory, its checksums verified.
 pub struct TensorFile {
     bytes: Vec<u8>,
-    metadata: Metadata,
-    verified: bool,
+    /// The text beside the tensors, without the checksums.
+    pub metadata: Metadata,
+    /// Whether the file has a checksum. One that is not ours has none.
+    pub verified: bool,
 }
 
 impl TensorFile {
@@ -88,16 +90,6 @@ impl TensorFile {
         }
         let verified = data_sum.is_some() || tensors_sum.is_some();
         Ok(TensorFile { bytes, metadata, verified })
-    }
-
-    /// Whether the file has a checksum. One that is not ours has none.
-    pub fn verified(&self) -> bool {
-        self.verified
-    }
-
-    /// The text beside the tensors.
-    pub fn metadata(&self) -> &Metadata {
-        &self.metadata
     }
 
     /// The tensors.
@@ -157,7 +149,7 @@ mod tests {
         let metadata = Metadata::from([("format".into(), "pt".into())]);
         let tensor = |name, bytes| Tensor { name, dtype: "F32", shape: &[2], bytes };
         save(&path, metadata, &[tensor("k_proj", &[1; 8]), tensor("v_proj", &[2; 8])]).unwrap();
-        assert!(TensorFile::read(&path).unwrap().verified());
+        assert!(TensorFile::read(&path).unwrap().verified);
         let whole = std::fs::read(&path).unwrap();
         for bit in 0..8 * (whole.len() - 16) {
             let mut bytes = whole.clone();
@@ -181,7 +173,7 @@ mod tests {
                 .unwrap();
             TensorFile::read(&path)
         };
-        assert!(write(&sum).unwrap().verified());
+        assert!(write(&sum).unwrap().verified);
         assert!(write("0").is_err());
     }
 }

@@ -98,7 +98,7 @@ pub fn load_weights(path: &Path, layout: &ParamLayout) -> Result<LoadedWeights, 
             return Err(mismatch(format!("{name} is not zero, and this model has none")));
         }
     }
-    Ok(LoadedWeights { params: flat, verified: file.verified() })
+    Ok(LoadedWeights { params: flat, verified: file.verified })
 }
 
 #[cfg(test)]

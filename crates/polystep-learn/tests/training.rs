@@ -344,7 +344,7 @@ fn a_run_that_dies_in_its_test_has_no_weights_yet() {
     let path = folders.path().join("run");
     let whole = setup(&[("train.steps", "2")]);
     let nowhere = EvalStep { proof: 7, kind: "facstep".into(), src: vec![4], tgt: vec![4] };
-    let deadly = RunSetup { test: Some(EvalSet::new(vec![nowhere], 1)), ..setup(&[("train.steps", "2")]) };
+    let deadly = RunSetup { test: Some(EvalSet { steps: vec![nowhere], proofs: 1 }), ..setup(&[("train.steps", "2")]) };
     std::thread::scope(|scope| scope.spawn(|| finish(&deadly, &path)).join().unwrap_err());
     assert!(!path.join("model.safetensors").exists());
     assert_eq!(finish(&whole, &path).steps, 2);

@@ -5,7 +5,7 @@
 //! fine model can be compared. The id alone is not enough, because two custom spaces may have the same name. A proof that only
 //! one of two runs was tested on is left out of both.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use polystep_core::Writing;
 use serde::Serialize;
@@ -30,30 +30,21 @@ pub struct ConfigDifference {
 /// The keys in which configurations differ, in alphabetical order.
 pub fn differences(configs: &[toml::Table]) -> Vec<ConfigDifference> {
     let flat: Vec<BTreeMap<String, String>> = configs.iter().map(flatten).collect();
-    let mut keys: Vec<&String> = flat.iter().flat_map(|f| f.keys()).collect();
-    keys.sort_unstable();
-    keys.dedup();
-    let values = |key: &String| flat.iter().map(|f| f.get(key).cloned()).collect::<Vec<_>>();
-    keys.into_iter()
-        .map(|key| ConfigDifference { key: key.clone(), values: values(key) })
-        .filter(|d| d.values.iter().any(|v| *v != d.values[0]))
-        .collect()
+    let keys: BTreeSet<&String> = flat.iter().flat_map(BTreeMap::keys).collect();
+    let difference = |key: &String| {
+        let values: Vec<Option<String>> = flat.iter().map(|f| f.get(key).cloned()).collect();
+        values.iter().any(|v| *v != values[0]).then(|| ConfigDifference { key: key.clone(), values })
+    };
+    keys.into_iter().filter_map(difference).collect()
 }
 
 fn flatten(table: &toml::Table) -> BTreeMap<String, String> {
-    fn walk(prefix: &str, table: &toml::Table, out: &mut BTreeMap<String, String>) {
-        for (key, value) in table {
-            let key = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
-            match value {
-                toml::Value::Table(inner) => walk(&key, inner, out),
-                toml::Value::String(text) => drop(out.insert(key, text.clone())),
-                other => drop(out.insert(key, other.to_string())),
-            }
-        }
-    }
-    let mut out = BTreeMap::new();
-    walk("", table, &mut out);
-    out
+    let entries = |(key, value): (&String, &toml::Value)| match value {
+        toml::Value::Table(inner) => flatten(inner).into_iter().map(|(k, text)| (format!("{key}.{k}"), text)).collect(),
+        toml::Value::String(text) => vec![(key.clone(), text.clone())],
+        other => vec![(key.clone(), other.to_string())],
+    };
+    table.iter().flat_map(entries).collect()
 }
 
 /// Which proofs a run solves (every step exact, teacher-forced), by id, with their starts.

@@ -9,7 +9,7 @@ const SIGNED: &str = include_str!("../../../reference/oracle_sample_signed.jsonl
 
 #[test]
 fn what_the_oracle_verified_is_what_we_generate() {
-    let standard = Guard::standard();
+    let standard = Guard::standard().unwrap();
     for line in SAMPLE.lines().chain(SIGNED.lines()) {
         let verified: ProofRecord = serde_json::from_str(line).unwrap();
         let space = Space::of_key(&verified.config).unwrap();

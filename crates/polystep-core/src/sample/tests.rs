@@ -26,7 +26,7 @@ fn the_same_polynomial_in_every_task() {
 fn a_guarded_endpoint_is_drawn_again() {
     let task = Task::new(Space::named("small_coeff").unwrap(), 1);
     let mut sampler = Sampler::new(&task, 1, Purpose::Train).unwrap();
-    let guard = Guard::standard();
+    let guard = Guard::standard().unwrap();
     let mut examples = Examples::default();
     for index in 0..20_000 {
         sampler.write_examples(index, Some(&guard), &mut examples);
@@ -83,7 +83,7 @@ fn a_signed_space_gives_signs_to_the_unsigned_one() {
 #[test]
 fn a_guarded_signed_endpoint_is_drawn_again() {
     let task = Task::new(Space::of_key("small_coeff/signed").unwrap(), 1);
-    let mut guard = Guard::standard();
+    let mut guard = Guard::standard().unwrap();
     assert!(!Guard::is_standard(&task.space, task.vars));
     let (unguarded, standard) = (Sampler::new(&task, sets::SEED, Purpose::Test), guard.len());
     guard.extend(&task.space, task.vars).unwrap();

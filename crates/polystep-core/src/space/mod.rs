@@ -174,6 +174,19 @@ pub enum SpaceError {
         /// Why nothing fits.
         reason: String,
     },
+    /// The guard against the fixed sets cannot be built.
+    #[error(
+        "the guard against the test sets cannot be built: {why} (the sets of {key} with {vars} variables). \
+             The spaces are part of the program, so this is a bug: report it with the version that `polystep doctor` shows"
+    )]
+    Guard {
+        /// The configuration whose sets cannot be drawn.
+        key: &'static str,
+        /// Its variables.
+        vars: usize,
+        /// What is wrong with it.
+        why: Box<SpaceError>,
+    },
     /// A cap beyond what polystep computes with.
     #[error("{cap} = {value} is too large: {reason}")]
     TooLarge {

@@ -32,18 +32,11 @@ pub struct Scope<'a> {
     pub heads: Heads,
 }
 
-/// Rows of one sequence.
-#[derive(Clone, Copy)]
-struct Rows {
-    first: usize,
-    count: usize,
-}
-
-/// One head of one sequence.
+/// One head of one sequence. Its rows are given by the first of them and by their number.
 #[derive(Clone, Copy)]
 struct Task {
-    queries: Rows,
-    keys: Rows,
+    queries: (usize, usize),
+    keys: (usize, usize),
     head: usize,
     dim: usize,
 }
@@ -51,19 +44,19 @@ struct Task {
 impl Task {
     /// This task's part of a matrix of queries.
     fn q(&self, m: Matrix) -> Matrix {
-        m.tile((self.queries.first, self.head * self.dim), (self.queries.count, self.dim))
+        m.tile((self.queries.0, self.head * self.dim), (self.queries.1, self.dim))
     }
 
     /// This task's part of a matrix of keys.
     fn k(&self, m: Matrix) -> Matrix {
-        m.tile((self.keys.first, self.head * self.dim), (self.keys.count, self.dim))
+        m.tile((self.keys.0, self.head * self.dim), (self.keys.1, self.dim))
     }
 }
 
 impl Scope<'_> {
     fn task(&self, i: usize) -> Task {
         let (s, head) = (i / self.heads.count, i % self.heads.count);
-        let rows = |cu: &[i32]| Rows { first: cu[s] as usize, count: (cu[s + 1] - cu[s]) as usize };
+        let rows = |cu: &[i32]| (cu[s] as usize, (cu[s + 1] - cu[s]) as usize);
         Task { queries: rows(&self.queries.cu), keys: rows(&self.keys.cu), head, dim: self.heads.dim }
     }
 
@@ -121,11 +114,11 @@ pub struct Operands {
 pub unsafe fn forward(scope: Scope, at: Operands) {
     let scale = scope.scale();
     scope.for_each(|task, next| {
-        let (queries, keys) = (task.queries.count, task.keys.count);
+        let (queries, keys) = (task.queries.1, task.keys.1);
         let ahead = [next.q(at.q).ahead(), next.k(at.k).ahead()];
         let ahead_v = [next.k(at.v).ahead(), Ahead::NOTHING];
         let (q, k, v, out) = (task.q(at.q), task.k(at.k), task.k(at.v), task.q(at.out));
-        let lse = at.lse.tile((task.queries.first, task.head), (queries, 1));
+        let lse = at.lse.tile((task.queries.0, task.head), (queries, 1));
         with_scores(keys, |[scores]| {
             for first in (0..queries).step_by(BLOCK) {
                 let rows = BLOCK.min(queries - first);
@@ -175,13 +168,13 @@ pub struct Gradients {
 pub unsafe fn backward(scope: Scope, at: Operands, grads: Gradients) {
     let scale = scope.scale();
     scope.for_each(|task, next| {
-        let (queries, keys) = (task.queries.count, task.keys.count);
+        let (queries, keys) = (task.queries.1, task.keys.1);
         let ahead_scores = [next.q(at.q).ahead(), next.k(at.k).ahead()];
         let ahead_grads = [next.q(grads.dout).ahead(), next.k(at.v).ahead()];
         let ahead_out = [next.q(at.out).ahead(), Ahead::NOTHING];
         let (q, out, dout, dq) = (task.q(at.q), task.q(at.out), task.q(grads.dout), task.q(grads.dq));
         let (k, v, dk, dv) = (task.k(at.k), task.k(at.v), task.k(grads.dk), task.k(grads.dv));
-        let lse = at.lse.tile((task.queries.first, task.head), (queries, 1));
+        let lse = at.lse.tile((task.queries.0, task.head), (queries, 1));
         if queries == 0 {
             for r in 0..keys {
                 // SAFETY: rows of this sequence and columns of this head belong to this task alone.

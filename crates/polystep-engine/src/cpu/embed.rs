@@ -5,7 +5,7 @@
 
 use super::Buffer;
 use super::dropout::Mask;
-use super::norm::{BLOCK, norm_back, normed, stat};
+use super::norm::{BLOCK, norm_back, normalise, stat};
 use super::rows::{Per, add_up, for_blocks};
 use crate::{Embed, Packed, Param};
 
@@ -44,19 +44,18 @@ impl<'a> Tables<'a> {
 }
 
 /// `out = drop(LN(token·scale + position))`; `out_act` is a copy of it, or empty.
-pub fn forward(packed: &Packed, it: &Tables, [stats, out, out_act]: [&mut Buffer; 3], scratch: &mut Buffer) {
+pub fn forward(packed: &Packed, it: &Tables, [stats, out, out_act]: [&mut Buffer; 3]) {
     let (rows, d) = (packed.tokens(), it.gamma.len());
     let copy = if out_act.is_empty() { 0 } else { d };
-    let work = scratch.first(rows.div_ceil(BLOCK) * d);
     let (stats, out, out_act) = (&mut stats[..], &mut out[..], &mut out_act[..]);
-    let outs = [(stats, Per::Row(2)), (out, Per::Row(d)), (out_act, Per::Row(copy)), (work, Per::Block(d))];
-    for_blocks(rows, BLOCK, outs, |first, [stats, out, out_act, s]| {
+    let outs = [(stats, Per::Row(2)), (out, Per::Row(d)), (out_act, Per::Row(copy))];
+    for_blocks(rows, BLOCK, outs, |first, [stats, out, out_act]| {
         for r in 0..stats.len() / 2 {
-            it.sum(packed.ids[first + r], packed.pos[first + r], s);
-            let now = stat(s);
-            stats[2 * r..2 * r + 2].copy_from_slice(&now);
             let out = &mut out[r * d..(r + 1) * d];
-            normed(s, now, it.gamma, it.beta, out);
+            it.sum(packed.ids[first + r], packed.pos[first + r], out);
+            let now = stat(out);
+            stats[2 * r..2 * r + 2].copy_from_slice(&now);
+            normalise(out, now, it.gamma, it.beta);
             if let Some(mask) = it.mask {
                 mask.row(first + r, d, |i, keep| out[i] *= keep);
             }

@@ -22,11 +22,11 @@ pub fn stat(row: &[f32]) -> [f32; 2] {
     [mean, 1.0 / (var + EPS).sqrt()]
 }
 
-/// `y = (s − mean)/std·γ + β`.
+/// `row ← (row − mean)/std·γ + β`.
 #[inline(always)]
-pub fn normed(s: &[f32], [mean, rstd]: [f32; 2], gamma: &[f32], beta: &[f32], y: &mut [f32]) {
-    for (((y, s), g), b) in y.iter_mut().zip(s).zip(gamma).zip(beta) {
-        *y = ((s - mean) * rstd).mul_add(*g, *b);
+pub fn normalise(row: &mut [f32], [mean, rstd]: [f32; 2], gamma: &[f32], beta: &[f32]) {
+    for ((x, g), b) in row.iter_mut().zip(gamma).zip(beta) {
+        *x = ((*x - mean) * rstd).mul_add(*g, *b);
     }
 }
 
@@ -102,9 +102,7 @@ pub fn forward(
             }
             let now = stat(y);
             st[2 * r..2 * r + 2].copy_from_slice(&now);
-            for ((y, g), b) in y.iter_mut().zip(gamma).zip(beta) {
-                *y = ((*y - now[0]) * now[1]).mul_add(*g, *b);
-            }
+            normalise(y, now, gamma, beta);
             if stream {
                 y_stream[at].copy_from_slice(y);
             }

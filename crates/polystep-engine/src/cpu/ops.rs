@@ -100,7 +100,7 @@ impl Run<'_> {
         match ops[0] {
             Op::Embed(it) => slots.writing([Some(it.stat), Some(it.out), it.out_act], |_, out| {
                 let tables = embed::Tables::new(&it, params, self.scalars.seed);
-                embed::forward(self.batch.side(it.side), &tables, out, scratch);
+                embed::forward(self.batch.side(it.side), &tables, out);
             }),
             Op::EmbedBack(back) => {
                 let it = back.of;

@@ -99,15 +99,13 @@ impl<'a> Recorder<'a> {
     pub(super) fn finish(mut self) -> Result<(Option<Graph>, Times)> {
         let ops = self.info().ops.clone(); // lowering changes the machine, and looks at other ops of the program
         let lowered = self.all(&ops);
-        if let Mode::Capture(_) = self.mode {
-            let graph = self.machine.streams[0].end_capture();
-            lowered?;
-            return Ok((Some(graph?), Vec::new()));
-        }
-        lowered?;
         match self.mode {
-            Mode::Profile(times) => Ok((None, times)),
-            _ => Ok((None, Vec::new())),
+            Mode::Capture(_) => {
+                let graph = self.machine.streams[0].end_capture(); // even if lowering failed
+                lowered.and(graph).map(|graph| (Some(graph), Vec::new()))
+            }
+            Mode::Profile(times) => lowered.map(|()| (None, times)),
+            Mode::Prepare => lowered.map(|()| (None, Vec::new())),
         }
     }
 

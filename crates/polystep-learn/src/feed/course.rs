@@ -16,7 +16,8 @@ pub(super) const LESSON_PROOFS: u64 = 4096;
 /// What does not change while a curriculum is followed.
 #[derive(Clone, Debug)]
 pub struct Syllabus {
-    graph: Graph,
+    /// The tasks, and which is learned before which.
+    pub graph: Graph,
     settings: CurriculumTable,
     /// Examples in a round.
     round: usize,
@@ -78,11 +79,6 @@ impl Syllabus {
             graph,
             settings,
         }
-    }
-
-    /// The tasks and their order.
-    pub fn graph(&self) -> &Graph {
-        &self.graph
     }
 
     /// Before the first example.

@@ -53,7 +53,7 @@ impl Lessons {
     pub fn start(curriculum: &Curriculum, limits: Limits, course: Course, counts: Counts) -> Result<Self, LearnError> {
         let Curriculum { syllabus, lessons, exams } = curriculum;
         let readers = |proofs: &[Proofs], places: &[Position]| -> Result<Vec<ExampleReader>, LearnError> {
-            let tasks = proofs.iter().zip(syllabus.graph().names()).zip(places);
+            let tasks = proofs.iter().zip(syllabus.graph.names()).zip(places);
             tasks.map(|((proofs, name), &at)| ExampleReader::start(format!("the task {name}"), proofs, at, 1)).collect()
         };
         Ok(Lessons {
@@ -111,7 +111,7 @@ impl Feed for Lessons {
             return Ok(None);
         }
         let mut steps = Vec::with_capacity(TaskLine::EXAM * self.exams.len());
-        for (reader, name) in self.exams.iter_mut().zip(self.syllabus.graph().names()) {
+        for (reader, name) in self.exams.iter_mut().zip(self.syllabus.graph.names()) {
             for _ in 0..TaskLine::EXAM {
                 let kind = name.clone();
                 let Some((src, tgt)) = reader.example(give_up)? else { return Ok(None) };
@@ -120,12 +120,11 @@ impl Feed for Lessons {
             }
         }
         self.course.exams = self.exams.iter().map(|reader| reader.position).collect();
-        let n = steps.len();
-        Ok(Some(EvalSet::new(steps, n)))
+        Ok(Some(EvalSet { proofs: steps.len(), steps }))
     }
 
     fn graded(&mut self, step: u64, scores: &Scores) -> Vec<TaskLine> {
-        let names = self.syllabus.graph().names();
+        let names = self.syllabus.graph.names();
         let accuracies: Vec<f64> =
             names.iter().map(|task| scores.by_kind.get(task).map_or(0.0, |share| share.share())).collect();
         self.syllabus.graded(&mut self.course, step, &accuracies);
@@ -133,7 +132,7 @@ impl Feed for Lessons {
         let (rates, attention) = (self.course.mastering.rates(), self.syllabus.attention(&self.course));
         let line = |(i, task): (usize, &String)| TaskLine {
             task: task.clone(),
-            after: self.syllabus.graph().predecessors(i).map(|before| names[before].clone()).collect(),
+            after: self.syllabus.graph.predecessors(i).map(|before| names[before].clone()).collect(),
             accuracy: accuracies[i],
             mastering: rates[i],
             progress: self.course.mastering.tasks[i].progress,
@@ -215,7 +214,7 @@ mod tests {
         }
         for exam in &exams {
             for task in ["add", "mul2", "mul3", "mixed"] {
-                assert_eq!(exam.steps().iter().filter(|s| s.kind == task).count(), TaskLine::EXAM);
+                assert_eq!(exam.steps.iter().filter(|s| s.kind == task).count(), TaskLine::EXAM);
             }
         }
         assert_ne!(exams[0], exams[1], "fresh examples in every exam");

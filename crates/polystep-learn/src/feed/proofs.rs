@@ -107,7 +107,13 @@ fn start_threads() -> Result<(), LearnError> {
 /// The standard guard, which is made once, together with the sets of the spaces that it does not know.
 fn guard_for<'t>(tasks: impl Iterator<Item = &'t Task>) -> Result<Arc<Guard>, SpaceError> {
     static STANDARD: OnceLock<Arc<Guard>> = OnceLock::new();
-    let mut guard = Arc::clone(STANDARD.get_or_init(|| Arc::new(Guard::standard())));
+    let mut guard = match STANDARD.get() {
+        Some(guard) => Arc::clone(guard),
+        None => {
+            let made = Arc::new(Guard::standard()?);
+            Arc::clone(STANDARD.get_or_init(|| made))
+        }
+    };
     for task in tasks.filter(|task| !is_standard(task)) {
         Arc::make_mut(&mut guard).extend(&task.space, task.vars)?;
     }

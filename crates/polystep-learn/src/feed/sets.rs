@@ -86,16 +86,13 @@ pub struct EvalStep {
 /// Proofs that a model is scored on, step by step.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct EvalSet {
-    steps: Vec<EvalStep>,
-    proofs: usize,
+    /// The steps, in the order of their proofs.
+    pub steps: Vec<EvalStep>,
+    /// Number of proofs, with those that have no steps.
+    pub proofs: usize,
 }
 
 impl EvalSet {
-    /// From steps in the order of their proofs; `proofs` counts those without steps too.
-    pub fn new(steps: Vec<EvalStep>, proofs: usize) -> Self {
-        EvalSet { steps, proofs }
-    }
-
     /// The first proofs of each task's fixed set, at most `most` of each.
     pub fn fixed(tasks: &[Task], purpose: Purpose, most: u64) -> Result<Self, SpaceError> {
         let proofs = FixedSet::of(purpose).map_or(0, |set| set.proofs.min(most)) as usize;
@@ -109,16 +106,6 @@ impl EvalSet {
                 tgt: examples.tgt(step).to_vec(),
             }));
         }
-        Ok(EvalSet::new(steps, proofs * tasks.len()))
-    }
-
-    /// The steps.
-    pub fn steps(&self) -> &[EvalStep] {
-        &self.steps
-    }
-
-    /// Number of proofs.
-    pub fn proofs(&self) -> usize {
-        self.proofs
+        Ok(EvalSet { steps, proofs: proofs * tasks.len() })
     }
 }

@@ -148,7 +148,7 @@ fn a_space_of_ones_own_is_guarded_too() {
             assert!(source.guard().contains(polynomials.endpoint_fingerprint()));
         }
     }
-    assert!(source.guard().len() > Guard::standard().len());
+    assert!(source.guard().len() > Guard::standard().unwrap().len());
 }
 
 /// What `guards` says of a test set is what the guard of the training data does.

@@ -43,10 +43,10 @@ impl Checkpoint {
     pub fn load(path: &Path, params: usize) -> Result<Self, LearnError> {
         let file = TensorFile::read(path)?;
         let damaged = |why: &str| LearnError::Damaged { path: path.into(), why: why.into(), help: String::new() };
-        if !file.verified() {
+        if !file.verified {
             return Err(damaged("it has no checksum"));
         }
-        let state = file.metadata().get("state").ok_or_else(|| damaged("it holds no state"))?;
+        let state = file.metadata.get("state").ok_or_else(|| damaged("it holds no state"))?;
         let state: RunState = serde_json::from_str(state).map_err(|e| damaged(&format!("its state: {e}")))?;
         let tensors = file.tensors();
         let read = |name: &str| -> Result<Vec<f32>, LearnError> {

@@ -16,10 +16,10 @@ use polystep_record::{Proportion, Scores};
 
 /// Scores a model on a set. The executor must have the model's parameters, and no results may be pending.
 pub fn score(set: &EvalSet, executor: &mut dyn Executor, max_positions: usize) -> Result<Scores, LearnError> {
-    let (right, loss) = right_steps(set.steps(), executor, max_positions)?;
-    let mut proofs = vec![true; set.proofs()];
+    let (right, loss) = right_steps(&set.steps, executor, max_positions)?;
+    let mut proofs = vec![true; set.proofs];
     let mut kinds: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
-    for (step, right) in set.steps().iter().zip(&right) {
+    for (step, right) in set.steps.iter().zip(&right) {
         let right = *right == Some(true);
         proofs[step.proof] &= right;
         let kind = kinds.entry(&step.kind).or_default();
@@ -27,12 +27,12 @@ pub fn score(set: &EvalSet, executor: &mut dyn Executor, max_positions: usize) -
     }
     let (whole, steps) = (proofs.iter().filter(|&&p| p).count(), right.iter().filter(|&&r| r == Some(true)).count());
     Ok(Scores {
-        full_proof: Proportion::counted(whole as u64, set.proofs() as u64),
+        full_proof: Proportion::counted(whole as u64, set.proofs as u64),
         stepwise: Proportion::counted(steps as u64, right.len() as u64),
         by_kind: kinds.into_iter().map(|(kind, (right, n))| (kind.to_owned(), Proportion::counted(right, n))).collect(),
         loss,
         too_long: right.iter().filter(|r| r.is_none()).count() as u64,
-        raw: set.steps().iter().any(|s| s.tgt.contains(&token::BRACKET)),
+        raw: set.steps.iter().any(|s| s.tgt.contains(&token::BRACKET)),
     })
 }
 

@@ -84,9 +84,9 @@ impl<'a> Watch<'a> {
 
     /// Tells the progress since the last time, if there is any. `spent` is up to now, `seconds` up to the last result.
     pub fn tell_progress(&mut self, spent: Spent, seconds: f64) {
-        let Some(last) = self.last.filter(|_| self.window.sequences() > 0) else { return };
+        let Some(last) = self.last.filter(|_| self.window.sequences > 0) else { return };
         let elapsed = self.since.elapsed().as_secs_f64().max(1e-9);
-        let tokens_per_second = self.window.tokens() as f64 / elapsed;
+        let tokens_per_second = self.window.tokens as f64 / elapsed;
         let done = share(self.train, spent);
         let gained = done - share(self.train, self.began.1);
         let session = self.began.0.elapsed().as_secs_f64();
@@ -97,7 +97,7 @@ impl<'a> Watch<'a> {
             exact: self.window.exact(),
             full_proof: self.full_proof,
             lr: last.lr,
-            examples_per_second: self.window.sequences() as f64 / elapsed,
+            examples_per_second: self.window.sequences as f64 / elapsed,
             tokens_per_second,
             flops_per_second: tokens_per_second * self.flops_per_token,
             done,

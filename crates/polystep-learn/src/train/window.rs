@@ -25,8 +25,8 @@ pub struct Window {
     loss: f64,
     grad_norm: f64,
     right: u64,
-    sequences: u64,
-    tokens: u64,
+    pub(super) sequences: u64,
+    pub(super) tokens: u64,
     tgt_tokens: u64,
 }
 
@@ -55,14 +55,6 @@ impl Window {
     /// Share of examples with every token right.
     pub(crate) fn exact(&self) -> f64 {
         self.right as f64 / self.sequences.max(1) as f64
-    }
-
-    pub(crate) fn sequences(&self) -> u64 {
-        self.sequences
-    }
-
-    pub(crate) fn tokens(&self) -> u64 {
-        self.tokens
     }
 
     /// The line, if this step completes one; then the window is empty again.

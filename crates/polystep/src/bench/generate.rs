@@ -96,17 +96,16 @@ const BLOCK: u64 = 256;
 
 /// Generates proofs 0..n of a task in memory and throws them away. Making the samplers is not counted.
 fn measure(task: &Task, seed: u64, proofs: u64, threads: usize) -> Result<Measurement> {
-    let mut samplers = Vec::new();
-    for _ in 0..threads {
-        samplers.push(Sampler::new(task, seed, Purpose::Train)?);
-    }
+    let sampler = |_| Sampler::new(task, seed, Purpose::Train);
+    let samplers = (0..threads).map(sampler).collect::<std::result::Result<Vec<_>, _>>()?;
     let start = Instant::now();
     let counts = std::thread::scope(|scope| -> anyhow::Result<Vec<(u64, u64)>> {
-        let work = |(t, sampler)| {
-            let part = move || measure_part(sampler, t as u64, threads as u64, proofs);
+        let work = |(first, sampler)| {
+            let blocks = (first..proofs.div_ceil(BLOCK)).step_by(threads);
+            let part = move || measure_blocks(sampler, blocks, proofs);
             std::thread::Builder::new().spawn_scoped(scope, part).context("cannot start threads")
         };
-        let handles = samplers.iter_mut().enumerate().map(work).collect::<anyhow::Result<Vec<_>>>()?;
+        let handles = (0..).zip(samplers).map(work).collect::<anyhow::Result<Vec<_>>>()?;
         Ok(handles.into_iter().map(|h| h.join().expect("generating does not panic")).collect())
     })?;
     let seconds = start.elapsed().as_secs_f64();
@@ -114,12 +113,11 @@ fn measure(task: &Task, seed: u64, proofs: u64, threads: usize) -> Result<Measur
     Ok(Measurement { threads, seconds, proofs, steps, tokens, steps_per_s: steps as f64 / seconds })
 }
 
-/// The steps and tokens of one thread's blocks.
-fn measure_part(sampler: &mut Sampler, thread: u64, threads: u64, proofs: u64) -> (u64, u64) {
+/// The steps and tokens of some blocks.
+fn measure_blocks(mut sampler: Sampler, blocks: impl Iterator<Item = u64>, proofs: u64) -> (u64, u64) {
     let mut examples = Examples::default();
     let (mut steps, mut tokens) = (0, 0);
-    let mut block = thread;
-    while block * BLOCK < proofs {
+    for block in blocks {
         examples.clear();
         for index in block * BLOCK..((block + 1) * BLOCK).min(proofs) {
             sampler.write_examples(index, None, &mut examples);
@@ -127,7 +125,6 @@ fn measure_part(sampler: &mut Sampler, thread: u64, threads: u64, proofs: u64) -
         steps += examples.len() as u64;
         let spans = &std::hint::black_box(&examples).spans;
         tokens += spans.iter().map(|s| u64::from(s.src_len) + u64::from(s.tgt_len)).sum::<u64>();
-        block += threads;
     }
     (steps, tokens)
 }

@@ -236,7 +236,7 @@ impl Generator {
         let sampler = |_| Sampler::new(&task, seed, purpose).map(Mutex::new);
         let samplers = (0..threads).map(sampler).collect::<std::result::Result<_, _>>()?;
         let polynomials = task.writing.setting != Setting::Arithmetic;
-        let guard = match (purpose == Purpose::Train).then(Guard::standard) {
+        let guard = match (purpose == Purpose::Train).then(Guard::standard).transpose()? {
             Some(mut guard) if polynomials && !Guard::is_standard(&task.space, task.vars) => {
                 guard.extend(&task.space, task.vars)?;
                 Some(guard)
