@@ -309,6 +309,7 @@ mod tests {
     /// What nobody asked for is not in the script; what was asked for is, and words stay words.
     #[test]
     fn the_script_holds_what_was_asked_for() {
+        crate::launch::remember(crate::launch::Launch::binary());
         let script = |table: &SlurmTable| array(3, 1).script(table).expect("a script");
         let plain = script(&SlurmTable::default());
         for option in ["partition", "account", "time=", "mem", "gpus", "cpus"] {

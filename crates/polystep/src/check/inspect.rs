@@ -99,7 +99,7 @@ pub fn step(example: &StepExample, granularity: Option<Granularity>, setting: Op
 
 /// An input and what was written for it, with what else is known.
 #[derive(Deserialize, Debug, Default)]
-pub struct Answer {
+pub struct JudgedAnswer {
     /// Who it belongs to.
     #[serde(default, alias = "id")]
     pub proof: String,
@@ -124,8 +124,8 @@ pub fn prediction(record: &Prediction, granularity: Option<Granularity>, setting
 }
 
 /// Judges an answer that may say no more than its input and output.
-pub fn answer(record: &Answer, granularity: Option<Granularity>, setting: Option<Setting>) -> (Findings, bool) {
-    let Answer { proof, step, kind, input, target, output } = record;
+pub fn answer(record: &JudgedAnswer, granularity: Option<Granularity>, setting: Option<Setting>) -> (Findings, bool) {
+    let JudgedAnswer { proof, step, kind, input, target, output } = record;
     answers((proof, *step), (*kind, input, target.as_deref()), &[output], granularity, setting)
 }
 

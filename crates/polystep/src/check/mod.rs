@@ -18,7 +18,7 @@ use crate::generate::StepExample;
 use crate::printable::printable;
 use crate::say;
 use crate::table::table;
-use inspect::{Answer, Finding, Findings};
+use inspect::{Finding, Findings, JudgedAnswer};
 
 /// Lines judged at once.
 const BLOCK: usize = 4096;
@@ -132,7 +132,7 @@ enum Record {
     /// A step without an answer: its target is judged.
     Step(StepExample),
     /// An input with its output.
-    Answer(Answer),
+    Answer(JudgedAnswer),
 }
 
 /// Checks a file.

@@ -27,7 +27,7 @@ use crate::run_config::read;
 use crate::slots::SlotArgs;
 use crate::slurm::{self, SlurmArgs, SlurmTable, TaskArray};
 use crate::{interrupt, say};
-use trials::{Cut, TrialRunner};
+use trials::{Ending, TrialRunner};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -37,9 +37,9 @@ Examples:
   polystep sweep configs/tuning.toml --gpus 0-7
   polystep sweep configs/tuning.toml --slurm --partition gpu --gpus-per-task 1 --dry-run
 
-Give the same command again to continue. Several commands may share a folder, on several machines too:
-each takes trials that no other is at (docs/cluster.md). The test set is not used; test the best trial with
-polystep eval.";
+Give the same command again to continue. Several commands may share a folder, on several machines
+too: each takes trials that no other is at (docs/cluster.md). The test set is not used; test the best
+trial with polystep eval.";
 
 /// Flags of `polystep sweep`.
 #[derive(ClapArgs, Debug)]
@@ -117,12 +117,18 @@ pub fn run(args: Args) -> Result<()> {
         show::print(&sweep, &out, &rows)?;
         args.tell_left(&sweep, &out)?;
     }
-    if matches!(cut, Some(Cut::Interrupted)) { Err(Failure::Interrupted) } else { Ok(()) }
+    if matches!(cut, Some(Ending::Interrupted)) { Err(Failure::Interrupted) } else { Ok(()) }
 }
 
 impl Args {
     /// Runs several trials at a time, each by a process of its own, which is this command for one device.
-    fn at_a_time(&self, sweep: &Sweep, out: &Path, slots: &[Device], deadline: Option<Instant>) -> Result<Option<Cut>> {
+    fn at_a_time(
+        &self,
+        sweep: &Sweep,
+        out: &Path,
+        slots: &[Device],
+        deadline: Option<Instant>,
+    ) -> Result<Option<Ending>> {
         let trials = sweep.trials();
         let folders: Vec<TrialFolder> = trials.iter().map(|trial| TrialFolder::new(out, trial)).collect();
         folders.iter().try_for_each(|folder| CampaignFolder::new(folder.path()).forget_failure())?;
@@ -158,7 +164,7 @@ impl Args {
                 return Err(anyhow::anyhow!("{why}; see {}", log.display()).into());
             }
         }
-        Ok(interrupt::check().is_err().then_some(Cut::Interrupted))
+        Ok(interrupt::check().is_err().then_some(Ending::Interrupted))
     }
 
     /// Says which trials have not ended, and how to go on.

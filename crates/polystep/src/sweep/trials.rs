@@ -24,7 +24,7 @@ use crate::train_display::Display;
 const LOOK: Duration = Duration::from_millis(200);
 
 /// Why a trial is cut off.
-pub enum Cut {
+pub enum Ending {
     /// A signal.
     Interrupted,
     /// `--minutes` are over.
@@ -51,7 +51,7 @@ pub struct TrialRunner<'a> {
 
 impl TrialRunner<'_> {
     /// Runs every trial that has not ended and that nobody else is at, and says why if it stopped before.
-    pub fn work(&self) -> Result<Option<Cut>> {
+    pub fn work(&self) -> Result<Option<Ending>> {
         let trials = self.sweep.trials();
         let mut watch = LeaseWatch::default();
         loop {
@@ -90,7 +90,7 @@ impl TrialRunner<'_> {
     }
 
     /// Runs a trial, and says why if it could not come to an end.
-    fn trial(&self, trial: &Trial, folder: &TrialFolder, lease: Lease) -> Result<Option<Cut>> {
+    fn trial(&self, trial: &Trial, folder: &TrialFolder, lease: Lease) -> Result<Option<Ending>> {
         let rule = MedianRule::new(self.sweep, self.out);
         let stop = AtomicBool::new(false);
         let mut watch = Watch { runner: self, trial, rule, stop: &stop, display: Display::new(), cut: None };
@@ -102,7 +102,7 @@ impl TrialRunner<'_> {
                 note(format_args!("  finished: {}", report.ended));
                 folder.tidy()
             }
-            (Ok(SessionEnd::Stopped { .. }), Some(Cut::Hopeless(why))) => {
+            (Ok(SessionEnd::Stopped { .. }), Some(Ending::Hopeless(why))) => {
                 note(format_args!("  hopeless: {why}"));
                 folder.end(TrialState::Hopeless, &why).and_then(|()| folder.tidy())
             }
@@ -138,11 +138,11 @@ impl TrialRunner<'_> {
     }
 
     /// Whether the whole sweep is to stop.
-    fn cut(&self) -> Option<Cut> {
+    fn cut(&self) -> Option<Ending> {
         if interrupt::flag().load(Ordering::SeqCst) {
-            return Some(Cut::Interrupted);
+            return Some(Ending::Interrupted);
         }
-        self.deadline.is_some_and(|deadline| Instant::now() >= deadline).then_some(Cut::TimeIsUp)
+        self.deadline.is_some_and(|deadline| Instant::now() >= deadline).then_some(Ending::TimeIsUp)
     }
 }
 
@@ -158,15 +158,15 @@ struct Watch<'a> {
     rule: MedianRule<'a>,
     stop: &'a AtomicBool,
     display: Display,
-    cut: Option<Cut>,
+    cut: Option<Ending>,
 }
 
 impl Watch<'_> {
-    fn judge(&mut self, event: &Event<'_>) -> Option<Cut> {
+    fn judge(&mut self, event: &Event<'_>) -> Option<Ending> {
         if let Event::Valid(line) = event {
             // The logs hold what came before this line, in earlier sessions too. While one cannot be read, nobody is stopped.
             if let Ok(Some(why)) = self.rule.hopeless(&self.trial.name, line) {
-                return Some(Cut::Hopeless(why));
+                return Some(Ending::Hopeless(why));
             }
         }
         self.runner.cut()
