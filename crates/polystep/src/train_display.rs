@@ -17,12 +17,7 @@ pub struct Display {
 impl Display {
     /// A bar on a terminal, else lines.
     pub fn new() -> Self {
-        Display {
-            line: LiveLine::new("{bar:24} {percent:>3} %  {msg}", 1000, true),
-            peak: None,
-            tasks: None,
-            cpu: false,
-        }
+        Display { line: LiveLine::new("{bar:24} {percent:>3} %  {msg}", 1000, true), peak: None, tasks: None }
     }
 
     /// A line above the bar, or of the log.
