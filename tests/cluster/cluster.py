@@ -31,11 +31,11 @@ ALONE = ["--device", "cpu", "--threads", "1"]
 
 
 def plan(steps):
-    """A model that knows nothing, tested on two proofs."""
+    """A model that knows nothing, tested on two proofs. The runs of var1error are those of var1coarsefull, which has the plan."""
     return f"""
 [table]
-name = "var1error"
-order = 5
+name = "var1coarsefull"
+order = 1
 [fast]
 model = {{ d = 64, layers = 1, heads = 4, ffn = 64, max_positions = 256 }}
 train = {{ batch = 4, steps = {steps}, valid_every = 0, valid_proofs = 2, checkpoint_steps = 50 }}
