@@ -128,6 +128,7 @@ def main():
     ap.add_argument("--jobs", type=int, default=1)
     ap.add_argument("--prove-many", metavar="PROGRAM", help="the example program; without it no model is asked")
     ap.add_argument("--model", default="models/all-spaces")
+    ap.add_argument("--proved", type=int, help="how many expressions the model is given; all, unless given")
     ap.add_argument("--by-command", type=int, default=100, help="expressions that `polystep prove --alone` is given, too")
     args = ap.parse_args()
     began, count, wrong = time.time(), collections.Counter(), []
@@ -139,7 +140,7 @@ def main():
           % (sympy.__version__, len(exacts), sum("-" in e[2] for e in exacts), len(wrong), time.time() - began), flush=True)
     if args.prove_many:
         # An expression in normal form has nothing to prove.
-        asked = [e for e in exacts if e[2]]
+        asked = [e for e in exacts if e[2]][:args.proved]
         typed = "".join(e[0] + "\n" for e in asked)
         with subprocess.Popen([args.prove_many, args.model], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as run:
             threading.Thread(target=lambda: (run.stdin.write(typed), run.stdin.close())).start()

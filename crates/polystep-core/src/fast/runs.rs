@@ -138,7 +138,8 @@ impl StepWriter {
     }
 }
 
-/// A sum of terms in term order, its coefficients left open.
+/// A sum of terms in term order, its coefficients left open. Out of line: only a calculator's steps need it.
+#[inline(never)]
 fn open_groups(spelling: &Spelling, terms: &[Cell], runs: &mut TokenBuffer) {
     let groups = || terms.chunk_by(|a, b| a.rank == b.rank);
     runs.reserve((2 * terms.len() + 2) * (spelling.longest + 1));

@@ -234,10 +234,7 @@ impl Spelling {
     pub fn factor(&self, cells: &[Cell], raw: bool, out: &mut TokenBuffer) {
         out.reserve((cells.len() + 1) * (self.longest + 1));
         let Some((&last, rest)) = cells.split_last() else {
-            self.parenthesis(token::OPEN, out);
-            self.integer(0, out);
-            self.parenthesis(token::CLOSE, out);
-            return;
+            return self.zero(out);
         };
         let start = out.len();
         let minus = cells[0].coeff < 0;
@@ -257,6 +254,14 @@ impl Spelling {
             }
             out.push(token::CLOSE);
         }
+    }
+
+    /// The factor 0.
+    #[cold]
+    fn zero(&self, out: &mut TokenBuffer) {
+        self.parenthesis(token::OPEN, out);
+        self.integer(0, out);
+        self.parenthesis(token::CLOSE, out);
     }
 
     #[inline(always)]

@@ -134,7 +134,7 @@ impl StepWriter {
             }
             basis.multiply(&left, right, &mut self.scratch.sum);
             left.clear();
-            self.scratch.sum.drain(&mut left);
+            self.scratch.sum.drain_signed(&mut left);
             self.current.runs[at] = self.spell_simple(&left);
             self.next(StepKind::Mulstep, at, last);
         }
@@ -164,7 +164,7 @@ impl StepWriter {
                 self.scratch.sum.add(c.rank, c.coeff);
             }
             let mut total = Vec::new();
-            self.scratch.sum.drain(&mut total);
+            self.scratch.sum.drain_signed(&mut total);
             self.current.first_product = p;
             let at = self.current.products[p].0;
             let open = |writer: &mut Self| writer.spell_open_sum(&[&left, right]);

@@ -146,8 +146,7 @@ impl Accumulator {
         self.coeffs[usize::from(rank)]
     }
 
-    /// Appends the terms in order and leaves the accumulator empty. Terms that cancelled are left out. Returns the largest
-    /// coefficient.
+    /// Appends the terms of an unsigned polynomial in order and leaves the accumulator empty. Returns the largest coefficient.
     #[inline]
     pub fn drain(&mut self, out: &mut Vec<Cell>) -> i64 {
         let mut largest = 0;
@@ -158,11 +157,21 @@ impl Accumulator {
                 bits &= bits - 1;
                 let coeff = std::mem::take(&mut self.coeffs[rank]);
                 largest = largest.max(coeff);
-                if coeff != 0 {
-                    out.push(Cell { coeff, rank: rank as u16 });
-                }
+                out.push(Cell { coeff, rank: rank as u16 });
             }
         }
         largest
+    }
+
+    /// [`drain`](Accumulator::drain) where terms may have cancelled: those are left out.
+    pub fn drain_signed(&mut self, out: &mut Vec<Cell>) {
+        let from = out.len();
+        self.drain(out);
+        let mut to = from;
+        for i in from..out.len() {
+            out[to] = out[i];
+            to += usize::from(out[i].coeff != 0);
+        }
+        out.truncate(to);
     }
 }

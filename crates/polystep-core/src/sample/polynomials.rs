@@ -352,7 +352,7 @@ impl Polynomials {
                     self.next.extend_from_slice(&draft.simple[from..]);
                 } else {
                     self.basis.multiply(&self.current, &draft.simple[from..], &mut self.product);
-                    self.product.drain(&mut self.next);
+                    self.product.drain_signed(&mut self.next);
                 }
                 std::mem::swap(&mut self.current, &mut self.next);
             }
@@ -361,7 +361,7 @@ impl Polynomials {
             product.expanded = (from, draft.expanded.len() as u32);
             self.current.iter().for_each(|c| self.total.add(c.rank, c.coeff));
         }
-        self.total.drain(&mut draft.total);
+        self.total.drain_signed(&mut draft.total);
     }
 }
 
