@@ -38,8 +38,8 @@ Examples:
   polystep sweep configs/tuning.toml --slurm --partition gpu --gpus-per-task 1 --dry-run
 
 Give the same command again to continue. Several commands may share a folder, on several machines
-too: each takes trials that no other is at (docs/cluster.md). The test set is not used; test the best
-trial with polystep eval.";
+too: each takes trials that no other is at (docs/cluster.md). The test set is not used; test the
+best trial with polystep eval.";
 
 /// Flags of `polystep sweep`.
 #[derive(ClapArgs, Debug)]
