@@ -309,7 +309,7 @@ impl Args {
         if out.is_file() {
             return Err(bad_input(format!("{} is a file: --out names a folder", out.display())));
         }
-        if RunFolder::new(&out).is_begun() {
+        if RunFolder::new(out).is_begun() {
             let sentence = format!("{} holds a run already: choose another --out, or --resume it", out.display());
             return Err(bad_input(sentence));
         }

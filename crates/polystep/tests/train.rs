@@ -85,9 +85,7 @@ fn a_signal_saves_first_and_exits_130() {
     let training = Training::new();
     let child = training.started(&["tiny.toml", "--out", "run", "--max-steps", "100000"], "run", 4);
     // Only one at a time.
-    assert!(
-        training.refused(&["--resume", "--out", "run", "--max-steps", "9"]).contains("run is in use: process ")
-    );
+    assert!(training.refused(&["--resume", "--out", "run", "--max-steps", "9"]).contains("run is in use: process "));
     let output = signalled(child, "-TERM");
     assert_eq!(output.status.code(), Some(130), "{output:?}");
     let said = String::from_utf8(output.stdout).unwrap();
