@@ -100,7 +100,8 @@ fn a_run_is_also_compared_at_the_papers_count_of_examples() {
     let words = |view: &TableView, word: &str| view.notes.iter().filter(|note| note.contains(word)).count();
     let plain = view("var1coarsefull");
     assert!(plain.markdown().contains(&format!(" / 95.3; {:.2} at 3.2M |", before.unwrap())), "{}", plain.markdown());
-    assert_eq!((plain.notes.len(), words(&plain, "cosine"), words(&plain, "raw")), (2, 1, 0));
+    assert_eq!((plain.notes.len(), words(&plain, "cosine"), words(&plain, "raw")), (3, 1, 0));
+    assert_eq!(words(&plain, "How many each of our percentages is of"), 1);
     assert_eq!(words(&view("var1combo"), "raw"), 1);
     assert!(view("OODcoeff").notes.is_empty() && view("annotate2var").notes.is_empty());
     let json = serde_json::to_value(&plain).unwrap();
