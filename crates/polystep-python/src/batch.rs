@@ -222,7 +222,7 @@ impl Batch {
         logprobs: Option<Vec<Beams<f64>>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let n = self.__len__(py);
-        let logprobs = logprobs.map_or_else(|| vec![Beams::Many(Vec::new()); n], |l| l);
+        let logprobs = logprobs.unwrap_or_else(|| vec![Beams::Many(Vec::new()); n]);
         if answers.len() != n || logprobs.len() != n {
             return Err(bad_input(format!(
                 "there are {n} examples, {} answers and {} logprobs",
