@@ -265,7 +265,9 @@ test("tables: filtered, sorted, and a click shows the run", async () => {
 
 test("closing the page stops the work", async () => {
   const page = await tab();
-  await page.fill("#expr", "(x+1)*(x+2)*(x+3)*(x+4)*(x+5)+(x+1)*(x+2)*(x+3)*(x+4)*(x+6)");
+  // Twenty products: a proof that is far from its end when the button is pressed.
+  const products = Array.from({ length: 20 }, (_, i) => `(x+${i + 1})*(x+2)`);
+  await page.fill("#expr", products.join("+"));
   await page.press("#expr", "Enter");
   await page.waitForSelector("#stop:not([hidden])");
   await page.click("#stop");
