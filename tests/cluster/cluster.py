@@ -82,12 +82,12 @@ class Place:
         self.seeds = seeds
         (self.path / "plan.toml").write_text(plan(run_steps))
         (self.path / "sweep.toml").write_text(sweep(trial_steps))
-        self.environment = os.environ | {"POLYSTEP_MODELS": "none", "POLYSTEP_HEARTBEAT": "1"}
+        self.environment = {"POLYSTEP_MODELS": "none", "POLYSTEP_HEARTBEAT": "1"}
 
     def start(self, *words):
         command = [self.polystep, *words]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-        return subprocess.Popen(command, cwd=self.path, env=self.environment, stdin=subprocess.DEVNULL, **pipes)
+        return subprocess.Popen(command, cwd=self.path, env=os.environ | self.environment, stdin=subprocess.DEVNULL, **pipes)
 
     def run(self, *words):
         process = self.start(*words)
@@ -205,7 +205,7 @@ def trouble(options):
         script = place.run(*place.campaign("many"), "--slurm", "--tasks", "1", "--time", "1", "--dry-run")
         (place.path / "deaf.sbatch").write_text(script.replace("#SBATCH --signal=", "# "))
         os.makedirs(place.path / "many/runs/slurm")
-        deaf = subprocess.run(["sbatch", "--parsable", "deaf.sbatch"], cwd=place.path, env=place.environment, check=True,
+        deaf = subprocess.run(["sbatch", "--parsable", "deaf.sbatch"], cwd=place.path, env=os.environ | place.environment, check=True,
                               capture_output=True, text=True).stdout.strip()
         said(f"job {deaf} will run into its time limit of a minute")
 
