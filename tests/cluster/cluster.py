@@ -75,14 +75,14 @@ grace = 0.2
 class Place:
     """A folder with a plan of 12 runs and a sweep of 8 trials, and the program in it."""
 
-    def __init__(self, polystep, run_steps, trial_steps, seeds):
+    def __init__(self, polystep, run_steps, trial_steps, seeds, heartbeat=1):
         self.folder = tempfile.TemporaryDirectory(prefix="polystep-cluster-")
         self.path = Path(self.folder.name)
         self.polystep = str(Path(polystep).resolve())
         self.seeds = seeds
         (self.path / "plan.toml").write_text(plan(run_steps))
         (self.path / "sweep.toml").write_text(sweep(trial_steps))
-        self.environment = {"POLYSTEP_MODELS": "none", "POLYSTEP_HEARTBEAT": "1"}
+        self.environment = {"POLYSTEP_MODELS": "none", "POLYSTEP_HEARTBEAT": str(heartbeat)}
 
     def start(self, *words):
         command = [self.polystep, *words]
@@ -250,7 +250,7 @@ def trouble(options):
 
 
 def sixteen(options):
-    place = Place(options.polystep, run_steps=options.steps, trial_steps=1, seeds=25)
+    place = Place(options.polystep, run_steps=options.steps, trial_steps=1, seeds=25, heartbeat=10)
     began = time.monotonic()
     processes = [place.start(*place.campaign("many")) for _ in range(16)]
     for process in processes:
