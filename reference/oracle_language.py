@@ -43,14 +43,16 @@ def once(write):
     return lambda term: remembered(term) if isinstance(term[0], int) else write(term)
 
 
+def powers(exponents, raw, power):
+    """The variables of a monomial. An exponent of 1 is written only where the term is raw."""
+    return [power(i, e) if e != 1 or raw else "x%d" % i for i, e in enumerate(exponents, 1) if e]
+
+
 @once
 def infix_term(term):
     """With its sign; a bracket is always added."""
     coefficient, exponents, raw = term
-    parts = []
-    for i, e in enumerate(exponents):
-        if e:
-            parts.append("x%d" % (i + 1) if e == 1 and not raw else "x%d^%d" % (i + 1, e))
+    parts = powers(exponents, raw, lambda i, e: "x%d^%d" % (i, e))
     if not isinstance(coefficient, int):
         parts.insert(0, "[%s]" % "+".join("*".join(map(str, s)) for s in coefficient))
         return "+" + "*".join(parts)
@@ -84,10 +86,7 @@ def prefix_int(n):
 @once
 def prefix_term(term):
     coefficient, exponents, raw = term
-    parts = []
-    for i, e in enumerate(exponents):
-        if e:
-            parts.append("x%d" % (i + 1) if e == 1 and not raw else "^ x%d %s" % (i + 1, prefix_int(e)))
+    parts = powers(exponents, raw, lambda i, e: "^ x%d %s" % (i, prefix_int(e)))
     if not isinstance(coefficient, int):
         parts.insert(0, "[ %s ]" % nest("+", [nest("*", list(map(prefix_int, s))) for s in coefficient]))
     elif coefficient != 1 or not parts:

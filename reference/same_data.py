@@ -6,7 +6,7 @@
 OLD and NEW are two binaries. Everything is made twice, in two empty folders, and compared: generated data of every setting,
 granularity and notation; estimates; short trainings on the CPU (losses and weights); what the bundled models answer; the
 ledgers made from the committed records. Times, dates and commits are left out of the comparison; nothing
-else is. Exits with 1 if anything differs, and names it.
+else is. Exits with 1 if anything differs, and names it. Keys and files that only NEW has are named, too, but are no difference.
 """
 
 import argparse
@@ -75,21 +75,30 @@ def without_clock(value):
     return value
 
 
-def digest(path):
-    """What a file says, as a hash."""
+def content(path):
+    """What a file says: a document, or a hash."""
+    if path.suffix == ".toml":
+        return tomllib.loads(path.read_text())
     if path.suffix in {".json", ".jsonl"}:
         lines = [path.read_text()] if path.suffix == ".json" else path.read_text().splitlines()
-        text = "\n".join(json.dumps(without_clock(json.loads(line))) for line in lines)
-        return hashlib.sha256(text.encode()).hexdigest()
+        return [without_clock(json.loads(line)) for line in lines]
     data = path.read_bytes()
-    if path.suffix == ".toml":  # its first line names the build
-        data = b"\n".join(line for line in data.splitlines() if not line.startswith(b"# Resolved by"))
     if path.suffix == ".safetensors":  # the tensors; the header's metadata names the build
         size = int.from_bytes(data[:8], "little")
         header = json.loads(data[8 : 8 + size])
         header.pop("__metadata__", None)
         data = json.dumps(header, sort_keys=True).encode() + data[8 + size :]
     return hashlib.sha256(data).hexdigest()
+
+
+def same(old, new, where, added):
+    """Whether `new` says all that `old` says; what it says beyond that is added."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        added.update(f"{where}.{key}" for key in new.keys() - old.keys())
+        return all(key in new and same(old[key], new[key], f"{where}.{key}", added) for key in old)
+    if isinstance(old, list) and isinstance(new, list):
+        return len(old) == len(new) and all(same(a, b, where, added) for a, b in zip(old, new))
+    return old == new
 
 
 def run(binary, arguments, cwd):
@@ -109,7 +118,7 @@ def trained(binary, arguments, cwd):
     shutil.rmtree(out, ignore_errors=True)
     run(binary, ["train", *arguments, *SMALL, "--out", "run"], cwd)
     names = ["metrics.jsonl", "metrics.json", "model.safetensors", "config.toml"]
-    return {name: digest(out / name) for name in names}
+    return {name: content(out / name) for name in names}
 
 
 def evaluated(binary, model, proofs, cwd):
@@ -122,8 +131,8 @@ def evaluated(binary, model, proofs, cwd):
     on = f"{data['config']}:{data['vars']}"
     run(binary, ["eval", "model", "--on", on, "--proofs", str(proofs), "--device", "cpu"], cwd)
     files = sorted((run_folder / "predictions").rglob("*.jsonl"))
-    found = {str(f.relative_to(run_folder)): digest(f) for f in files if "verdicts" not in f.name}
-    found["metrics.json"] = digest(run_folder / "metrics.json")
+    found = {str(f.relative_to(run_folder)): content(f) for f in files if "verdicts" not in f.name}
+    found["metrics.json"] = content(run_folder / "metrics.json")
     return found
 
 
@@ -136,7 +145,7 @@ def ledgers(binary, repo, cwd):
             ledger.unlink()
     run(binary, ["reproduce", "--all", "--show"], cwd)
     run(binary, ["reproduce", "--all", "--show", "--recipe", "paper"], cwd)
-    return {str(f.relative_to(cwd)): digest(f) for f in sorted((cwd / "results").rglob("*.csv"))}
+    return {str(f.relative_to(cwd)): content(f) for f in sorted((cwd / "results").rglob("*.csv"))}
 
 
 def main():
@@ -150,15 +159,17 @@ def main():
     binaries = [arguments.old.resolve(), arguments.new.resolve()]
     repo = arguments.repo.resolve()
     folders = [pathlib.Path(tempfile.mkdtemp()) for _ in binaries]
-    differences = count = 0
+    differences, count, added = 0, 0, set()
 
     def compare(what, make):
         nonlocal differences, count
         old, new = (make(b, f) for b, f in zip(binaries, folders))
-        for name in sorted(set(old) | set(new)) if isinstance(old, dict) else [""]:
-            a, b = (x.get(name) if isinstance(x, dict) else x for x in (old, new))
+        if not isinstance(old, dict):
+            old, new = {"": old}, {"": new}
+        added.update(f"{what} {name}" for name in new.keys() - old.keys())
+        for name in sorted(old):
             count += 1
-            if a != b:
+            if name not in new or not same(old[name], new[name], f"{what} {name}", added):
                 differences += 1
                 print(f"DIFFERENT  {what} {name}", flush=True)
 
@@ -171,7 +182,7 @@ def main():
     section("generated data", start)
     start = count
     for flags in [["--config", "all", "--vars", "1,2", "--draws", "20000"]]:
-        compare("estimate", lambda b, f: stdout_digest(b, ["estimate", *flags, "--json"], f))
+        compare("estimate", lambda b, f: list(map(json.loads, run(b, ["estimate", *flags, "--json"], f).splitlines())))
     section("estimates", start)
     start = count
     for name, flags in TRAININGS.items():
@@ -187,6 +198,8 @@ def main():
     section("ledgers", start)
     for folder in folders:
         shutil.rmtree(folder)
+    for name in sorted(added):
+        print(f"only in NEW: {name}")
     print(f"{count} comparisons, {differences} differences")
     sys.exit(1 if differences else 0)
 
