@@ -39,7 +39,8 @@ def answers(model, src, size=100):
 
 def full_proofs(model, test):
     greedy = polystep.score(test.records(answers(model, tensors(test)[0])))["greedy"]
-    return f"full proofs {greedy['full_proof']['exact']['percent']:.1f} %, steps {greedy['stepwise']['exact']['percent']:.1f} %"
+    proofs, steps = greedy["full_proof"]["exact"], greedy["stepwise"]["exact"]
+    return f"full proofs {proofs['percent']:.1f} % of {proofs['of']}, steps {steps['percent']:.1f} % of {steps['of']}"
 
 
 def main():

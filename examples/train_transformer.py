@@ -95,7 +95,8 @@ def main():
     test = polystep.fixed_set(SPACE, "test", proofs=args.proofs, padded=True, special_tokens=True)
     answers = [a for src in torch.from_numpy(test.src).long().split(500) for a in model.answer(src[:, :LONGEST])]
     greedy = polystep.score(test.records(answers))["greedy"]
-    print(f"full proofs {greedy['full_proof']['exact']['percent']:.1f} %, steps {greedy['stepwise']['exact']['percent']:.1f} %")
+    proofs, steps = greedy["full_proof"]["exact"], greedy["stepwise"]["exact"]
+    print(f"full proofs {proofs['percent']:.1f} % of {proofs['of']}, steps {steps['percent']:.1f} % of {steps['of']}")
 
 
 if __name__ == "__main__":

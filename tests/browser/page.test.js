@@ -3,7 +3,7 @@
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { appendFileSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { appendFileSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -15,16 +15,22 @@ const root = new URL("../..", import.meta.url).pathname;
 const binary = process.env.POLYSTEP ?? join(root, "target/debug/polystep");
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const EXAMPLE = "(x+1)*(x+2)+3*x";
-const record = "large_coeff-1-coarse-infix";
+const record = "large_coeff-1-coarse-infix", other = "medium_terms-1-coarse-infix";
 
 let server, url, browser, runs, log;
 
 before(async () => {
   runs = mkdtempSync(join(tmpdir(), "polystep-page-"));
   cpSync(join(root, "results/runs", record), join(runs, "finished"), { recursive: true });
-  mkdirSync(join(runs, "training"));
-  cpSync(join(root, "results/runs", record, "config.toml"), join(runs, "training/config.toml"));
-  log = readFileSync(join(root, "results/runs", record, "metrics.jsonl"), "utf8").split(/(?<=\n)/);
+  for (const name of ["training", "failed"]) {
+    mkdirSync(join(runs, name));
+    cpSync(join(root, "results/runs", other, "config.toml"), join(runs, name, "config.toml"));
+  }
+  // A process of which nothing is known is at one run. The other one has failed.
+  writeFileSync(join(runs, "training/lease.json"), "{}");
+  const holder = { host: "node1", place: "there", process: 1, started: 1, since: 1, every: 1, token: "t" };
+  writeFileSync(join(runs, "failed/failed.json"), JSON.stringify({ why: "the disk is full", log: "train.log", holder }));
+  log = readFileSync(join(root, "results/runs", other, "metrics.jsonl"), "utf8").split(/(?<=\n)/);
   grow(Math.floor(log.length / 2));
   server = spawn(binary, ["serve", "--port", "0", "--runs", runs], { stdio: ["ignore", "pipe", "inherit"] });
   url = await new Promise((resolve, reject) => {
@@ -78,8 +84,9 @@ async function fits(page) {
 }
 
 /** A picture of the window, with this element at its top. */
-async function picture(page, name, top = "body") {
+async function picture(page, name, top = "body", height = 800) {
   if (!process.env.SCREENS) return;
+  await page.setViewportSize({ ...page.viewportSize(), height });
   await page.evaluate((selector) => document.querySelector(selector).scrollIntoView(), top);
   await page.screenshot({ path: join(process.env.SCREENS, `${name}.png`) });
 }
@@ -109,7 +116,7 @@ test("type, watch, choose a step", async () => {
   assert.equal(await page.locator("#detail-1 tbody tr").count(), 5);
   assert.match(await page.locator("#detail-1 tbody tr").first().textContent(), /✓ right/);
   assert.match(await page.locator("#detail-1 .attention + p").textContent(), /^For .+ the model looked at .+ %/);
-  await picture(page, "step", "#proof");
+  await picture(page, "step", "#proof", 1000);
   await well(page);
   await page.context().close();
 });
@@ -124,6 +131,13 @@ test("play, and copy as LaTeX, JSON and a link", async () => {
   assert.equal(await page.locator("#place").textContent(), `step 1 of ${count}`);
   await page.click("#all");
   assert.equal(await page.locator("#proof > li:not([hidden])").count(), count + 1);
+  // Play begins again, and goes on by itself.
+  await page.click("#play");
+  assert.deepEqual([await page.locator("#place").textContent(), await page.locator("#play").textContent()], [`step 0 of ${count}`, "Pause"]);
+  await page.waitForFunction(() => document.querySelector("#place").textContent.startsWith("step 1 of"));
+  await page.click("#play");
+  assert.equal(await page.locator("#play").textContent(), "Play");
+  await page.click("#all");
   const copied = async (what) => {
     await page.click(`[data-copy=${what}]`);
     await page.waitForFunction(() => document.querySelector("#copied").textContent.includes("copied"));
@@ -169,7 +183,7 @@ test("a failure from the gallery, made again", async () => {
   assert.notEqual(await page.locator("#proof .badge").first().textContent(), "model");
   assert.match(await page.locator("#proof .why").first().textContent(), /The model's first answer was/);
   await page.waitForSelector("#detail-0 tbody tr");
-  await picture(page, "failure", "#about");
+  await picture(page, "failure", "#about", 1100);
   await well(page);
   await page.context().close();
 });
@@ -218,7 +232,7 @@ test("phone width and dark mode", async () => {
   await page.waitForSelector("#detail-0 tbody tr");
   assert.equal(await page.evaluate(() => getComputedStyle(document.body).backgroundColor), "rgb(16, 21, 29)");
   await fits(page);
-  await picture(page, "phone");
+  await picture(page, "phone", "#result", 1000);
   await well(page);
   for (const view of ["runs", "tables"]) {
     await page.goto(`${url}#${view}`);
@@ -232,13 +246,13 @@ test("phone width and dark mode", async () => {
 test("runs: curves move while one trains, two are compared, the report opens", async () => {
   const page = await tab("#runs=training&with=finished");
   await page.waitForSelector("#curves svg");
-  assert.match(await page.locator("#run-list").textContent(), /finished.*training/s);
+  assert.match(await page.locator("#run-list").textContent(), /failedthe disk is full.*finished.*training/s);
   const label = () => page.locator("#curves svg").first().getAttribute("aria-label");
   const before = await label();
   assert.match(before, /training: [\d.]+ after [\d.]+M examples; finished: 98.10 after 7M examples/);
   grow(log.length - 9);
   await page.waitForFunction((old) => document.querySelector("#curves svg").getAttribute("aria-label") !== old, before, { timeout: 10_000 });
-  await picture(page, "runs");
+  await picture(page, "runs", "body", 1100);
   await well(page);
   const [report] = await Promise.all([page.context().waitForEvent("page"), page.click("#run-list a")]);
   await report.waitForLoadState();
@@ -254,8 +268,13 @@ test("tables: filtered, sorted, and a click shows the run", async () => {
   const rows = await page.locator("#table-scroll tbody tr").allTextContents();
   assert.ok(rows.length > 0 && rows.every((row) => row.includes("prefix")));
   await page.fill("#filter", "");
-  await page.locator("#table-scroll th.number button").first().click();
+  await page.locator("#table-scroll th.number button", { hasText: "Full proof" }).first().click();
   assert.equal(await page.locator("#table-scroll th[aria-sort=descending]").count(), 1);
+  const column = await page.locator("#table-scroll th[aria-sort=descending]").evaluate((th) => th.cellIndex + 1);
+  const values = await page.locator(`#table-scroll tbody tr > :nth-child(${column}) > span:first-child`).allTextContents();
+  const numbers = values.map((text) => text.startsWith("–") ? -Infinity : parseFloat(text));
+  assert.deepEqual(numbers, [...numbers].sort((a, b) => b - a));
+  assert.match(await page.locator("#table-scroll .interval").first().textContent(), /^[\d.]+ to [\d.]+$/);
   await picture(page, "tables");
   await page.locator("#table-scroll td button").first().click();
   await page.waitForSelector("#record svg");

@@ -19,7 +19,7 @@ const record = (name) => join(root, "results/runs", name);
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 const PAGES = {
-  curriculum: ["no_backtrack-1-coarse-infix-C2"],
+  curriculum: ["no_backtrack-1-coarse-infix-C2-bare"],
   "all-spaces": ["all-spaces"],
   calibration: ["large_coeff-1-coarse-infix-calculator"],
   comparison: ["large_coeff-1-coarse-infix", "large_coeff-1-coarse-prefix", "large_coeff-1-endpoint-infix"],

@@ -4,10 +4,9 @@
     python3 tests/cluster/plan.py target/release/polystep --gpus 1000 --minutes 60
 
 The runs and their order are those of `polystep reproduce --all --dry-run`. A run takes as long as its record in results/runs says;
-one without a record takes the time of its plan in reproduce/. Each GPU takes the next run that nobody has claimed. Runs are
-entered one at a time, since ledgers are written by one process at a time. The other times are flags. Start-up was measured
-(docs/performance.md), evaluation is that of the plans; claim, entry and Slurm's start are assumed. `cluster.py sixteen` measures the
-first two where you are.
+one without a record takes the time of its plan in reproduce/. Each GPU takes the next run that nobody has claimed. It writes the
+record of a run that is done, and then the ledgers, unless another process is writing them. The other times are flags. Start-up was
+measured (docs/performance.md), evaluation is that of the plans; claims, records, ledgers and Slurm's start are assumed. `cluster.py entry` measures the first three where you are.
 """
 
 import argparse
@@ -46,23 +45,25 @@ def runs(polystep, seeds):
 
 
 def simulate(times, options):
-    """Gives the runs made, and the GPU-seconds of work and of idleness, by their cause."""
+    """Gives the runs made, how often ledgers were written, and the GPU-seconds of work and of idleness, by their cause."""
     end = 60 * options.minutes
     work = dict.fromkeys(["training", "testing"], 0.0)
     idle = dict.fromkeys(["not started by Slurm yet", "start-up and claims", "entering a run", "nothing left to take"], 0.0)
     idle["not started by Slurm yet"] = sum(options.stagger * gpu / options.gpus for gpu in range(options.gpus))
     free = [(options.stagger * gpu / options.gpus, gpu) for gpu in range(options.gpus)]
     heapq.heapify(free)
-    books, made, queue, entering = 0.0, 0, list(reversed(times)), []
+    books, made, written, queue, entering = 0.0, 0, 0, list(reversed(times)), []
     while free or entering:
         # What happens next: a GPU takes a run, or a run that is ready is entered.
         if entering and (not free or entering[0][0] <= free[0][0]):
             ready, gpu = heapq.heappop(entering)
-            began = max(ready, books)
-            books = began + (options.entry_ms + options.entry_ms_per_record * made) / 1e3
-            idle["entering a run"] += max(0.0, min(books, end) - min(ready, end))
-            made += books <= end
-            heapq.heappush(free, (books, gpu))
+            done = ready + options.record_ms / 1e3
+            made += done <= end
+            if books <= done:
+                books = done = done + (options.ledgers_ms + options.ledgers_ms_per_record * made) / 1e3
+                written += 1
+            idle["entering a run"] += max(0.0, min(done, end) - min(ready, end))
+            heapq.heappush(free, (done, gpu))
             continue
         now, gpu = heapq.heappop(free)
         if now >= end:
@@ -78,7 +79,7 @@ def simulate(times, options):
         work["testing"] += max(0.0, min(ready, end) - min(stop, end))
         if ready < end:
             heapq.heappush(entering, (ready, gpu))
-    return made, work, idle
+    return made, written, work, idle
 
 
 def main():
@@ -90,8 +91,9 @@ def main():
     parser.add_argument("--start-up", type=float, default=3.4, help="seconds until a process trains, kernels compiled")
     parser.add_argument("--evaluation", type=float, default=6, help="seconds of testing a model on all its sets")
     parser.add_argument("--claim-ms", type=float, default=CLAIM_MS)
-    parser.add_argument("--entry-ms", type=float, default=ENTRY_MS, help="of an entry into empty books")
-    parser.add_argument("--entry-ms-per-record", type=float, default=ENTRY_MS_PER_RECORD)
+    parser.add_argument("--record-ms", type=float, default=RECORD_MS, help="of writing a record")
+    parser.add_argument("--ledgers-ms", type=float, default=LEDGERS_MS, help="of bringing the ledgers up to date, beside no records")
+    parser.add_argument("--ledgers-ms-per-record", type=float, default=LEDGERS_MS_PER_RECORD)
     options = parser.parse_args()
     once, known = runs(options.polystep, 1)
     whole = options.gpus * 60 * options.minutes
@@ -100,8 +102,9 @@ def main():
     for name, seeds in [("one seed", 1), ("as many seeds as fill the time", None)]:
         seeds = seeds or int(whole / sum(once)) + 1
         times = once * seeds
-        made, work, idle = simulate(times, options)
-        print(f"\n{options.gpus} GPUs for {options.minutes:g} minutes, {name} ({seeds}): {made} of {len(times)} runs entered")
+        made, written, work, idle = simulate(times, options)
+        print(f"\n{options.gpus} GPUs for {options.minutes:g} minutes, {name} ({seeds}): {made} of {len(times)} runs entered; "
+              f"ledgers written {written} times")
         for title, parts in [("busy", work), ("idle", idle)]:
             print(f"  {title:<28}{100 * sum(parts.values()) / whole:6.1f} %")
             for cause, seconds in sorted(parts.items(), key=lambda pair: -pair[1]):
@@ -109,8 +112,9 @@ def main():
 
 
 CLAIM_MS = 5.0
-ENTRY_MS = 20.0
-ENTRY_MS_PER_RECORD = 0.02
+RECORD_MS = 5.0
+LEDGERS_MS = 20.0
+LEDGERS_MS_PER_RECORD = 0.02
 
 if __name__ == "__main__":
     main()

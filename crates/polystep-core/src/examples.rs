@@ -3,6 +3,7 @@
 //! The tokens of an example are its source and then its target, without `<s>` and `</s>`. Examples may overlap: where a
 //! step's input is the target of the step before, it is stored once.
 
+use crate::class::StepClass;
 use crate::proof::StepKind;
 
 /// Where an example lies in [`Examples::tokens`], and which it is.
@@ -16,6 +17,8 @@ pub struct ExampleSpan {
     pub tgt_len: u16,
     /// What the step does.
     pub kind: StepKind,
+    /// How hard it is.
+    pub class: StepClass,
     /// The index of its proof in the stream (its low 32 bits).
     pub proof: u32,
     /// Which step of the proof it is.
@@ -65,12 +68,20 @@ impl Examples {
         self.spans[i].kind
     }
 
-    pub(crate) fn push(&mut self, kind: StepKind, proof: u64, step: usize, src: &[u8], tgt: &[u8]) {
+    pub(crate) fn push(
+        &mut self,
+        (kind, class): (StepKind, StepClass),
+        proof: u64,
+        step: usize,
+        src: &[u8],
+        tgt: &[u8],
+    ) {
         self.spans.push(ExampleSpan {
             start: self.tokens.len() as u32,
             src_len: src.len() as u16,
             tgt_len: tgt.len() as u16,
             kind,
+            class,
             proof: proof as u32,
             step: step as u16,
         });

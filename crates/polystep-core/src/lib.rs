@@ -76,7 +76,7 @@
 //!
 //! - [`monomial`], [`poly`], [`expr`], [`notation`]: the algebra and its language.
 //! - [`space`], [`stream`], [`sample`], [`arithmetic`]: drawing polynomials, and exercises.
-//! - [`granularity`], [`proof`]: the steps that simplify them.
+//! - [`granularity`], [`proof`], [`class`]: the steps that simplify them, and how hard they are.
 //! - [`writing`], [`token`], [`task`], [`examples`]: proofs as text, tokens and training examples. A private module, `fast`,
 //!   writes the examples.
 //! - [`sets`], [`guard`]: the fixed test sets, and what keeps training away from them.
@@ -86,6 +86,7 @@
 mod fast;
 
 pub mod arithmetic;
+pub mod class;
 pub mod collision;
 pub mod examples;
 pub mod explain;
@@ -108,11 +109,12 @@ pub mod token;
 pub mod typed;
 pub mod writing;
 
+pub use class::{ByClass, CLASSES, ClassWeights, StepClass, Thinning};
 pub use examples::{ExampleSpan, Examples};
 pub use explain::{Check, Explanation};
 pub use expr::{Factor, Product, State, Term};
 pub use granularity::Granularity;
-pub use guard::Guard;
+pub use guard::{Guard, GuardScope};
 pub use judge::{Judgement, Verdict};
 pub use monomial::{Monomial, TermOrder};
 pub use named::UnknownName;

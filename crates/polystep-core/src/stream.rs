@@ -26,6 +26,8 @@ pub enum Purpose {
     Beam,
     /// A curriculum's sub-tasks.
     Curriculum,
+    /// The exams of a stream that follows the errors.
+    Focus,
     /// The arithmetic probe.
     Arithmetic,
     /// The order of training examples.
@@ -37,7 +39,7 @@ pub enum Purpose {
 }
 named!(
     Purpose, "purpose":
-    Train "train", Valid "valid", Test "test", Beam "beam", Curriculum "curriculum", Arithmetic "arithmetic",
+    Train "train", Valid "valid", Test "test", Beam "beam", Curriculum "curriculum", Focus "focus", Arithmetic "arithmetic",
     Shuffle "shuffle", Dropout "dropout", Init "init"
 );
 

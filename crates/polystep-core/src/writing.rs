@@ -172,6 +172,9 @@ impl Writing {
         let annotated = self.setting == Setting::Annotated;
         let state = if annotated { untagged(input).ok_or(Explanation::UntaggedInput)? } else { input.to_vec() };
         let (state, _) = parse_tokens(&state, self.notation, self.style).map_err(Explanation::UnreadableInput)?;
+        if matches!(self.setting, Setting::Plain | Setting::Calculator) {
+            return self.first_line(state).map_err(Explanation::TooLarge)?.ok_or(Explanation::Finished);
+        }
         let mut lines = self.lines(&self.proof(&state).map_err(Explanation::TooLarge)?);
         if lines.len() == 0 {
             return Err(Explanation::Finished);
@@ -237,6 +240,11 @@ mod tests {
         assert_eq!(expected(Setting::Annotated, "MUL $ (2)*(x1)+#(3)#"), None, "no proof has this mark");
         assert_eq!(expected(Setting::Arithmetic, "1234+5678").as_deref(), Some("6912"));
         assert_eq!(expected(Setting::Plain, "2*x1+3"), None, "an endpoint");
+        // Only the step that is asked for must fit.
+        let large = "(2)*(x1)+(9000000000000000000)+(9000000000000000000)";
+        let step = "(2*x1)+(9000000000000000000)+(9000000000000000000)";
+        assert_eq!(expected(Setting::Plain, large).as_deref(), Some(step));
+        assert_eq!(expected(Setting::Plain, step), None, "the sum does not fit");
     }
 
     #[test]

@@ -114,7 +114,7 @@ fn transformer() -> Program {
     m.p.push(CrossEntropy { logits, backward: true });
     m.p.push(LinearBack { of, dy: logits.into(), dx: Some(dy.into()) });
     m.p.ops.extend(m.back.into_iter().rev());
-    m.p.push(Adam { beta1: 0.9, beta2: 0.98, eps: 1e-8, weight_decay: 0.0, clip: 1.0 });
+    m.p.push(Adam { beta1: 0.9, beta2: 0.98, weight_decay: 0.0, clip: 1.0, ema: 0.0 });
     m.p
 }
 
@@ -146,7 +146,7 @@ fn main() {
             cpu.times();
         }
         let start = Instant::now();
-        cpu.run(0, &data, &Scalars { lr: 1e-4, step, seed: step }).expect("within the limits");
+        cpu.run(0, &data, &Scalars { lr: 1e-4, eps: 1e-8, step, seed: step }).expect("within the limits");
         if step > 2 {
             times.push(start.elapsed().as_secs_f64() * 1e3);
         }

@@ -17,7 +17,9 @@ struct Header {
     int tokens[2]; // source, target
     int result;    // where in the ring of results
     int position; // of every lane's token, while decoding
-    int unused[5];
+    float eps;       // of Adam
+    float average;   // share of the new weights in their average
+    int unused[3];
 };
 
 struct Result {

@@ -1,16 +1,26 @@
 // Softmax cross-entropy, one warp per row of V logits. The gradient overwrites the logits (rows past the batch become
 // zeros). Sums over rows are left to one block of loss_sum, in a fixed order, so that the loss is the same bit for bit in
-// every run. Arg-max takes the first index on ties.
+// every run. Arg-max takes the first index on ties. Logits and their gradient are bf16, or fp32 if WIDE is defined.
 #include "common.cuh"
+
+#ifdef WIDE
+typedef float logit;
+__device__ __forceinline__ float get(float x) { return x; }
+__device__ __forceinline__ float put(float x) { return x; }
+#else
+typedef u16 logit;
+__device__ __forceinline__ float get(u16 x) { return wide(x); }
+__device__ __forceinline__ u16 put(float x) { return narrow(x); }
+#endif
 
 #define PER ((V + 31) / 32)
 
 extern "C" __global__ void __launch_bounds__(128)
-loss_rows(u16* logits, const int* labels, float* row_loss, int* row_right, const Header* head, int rows, int backward) {
+loss_rows(logit* logits, const int* labels, float* row_loss, int* row_right, const Header* head, int rows, int backward) {
     begin();
     int lane = threadIdx.x & 31, row = blockIdx.x * 4 + (threadIdx.x >> 5);
     if (row >= rows) return;
-    u16* at = logits + (size_t)row * V;
+    logit* at = logits + (size_t)row * V;
     if (row >= head->tokens[1]) {
         if (backward)
             for (int c = lane; c < V; c += 32) at[c] = 0;
@@ -21,7 +31,7 @@ loss_rows(u16* logits, const int* labels, float* row_loss, int* row_right, const
 #pragma unroll
     for (int j = 0; j < PER; j++) {
         int c = lane + 32 * j;
-        x[j] = c < V ? wide(at[c]) : -INFINITE;
+        x[j] = c < V ? get(at[c]) : -INFINITE;
         if (x[j] > best) best = x[j], arg = c;
     }
 #pragma unroll
@@ -49,7 +59,7 @@ loss_rows(u16* logits, const int* labels, float* row_loss, int* row_right, const
 #pragma unroll
         for (int j = 0; j < PER; j++) {
             int c = lane + 32 * j;
-            if (c < V) at[c] = narrow((x[j] * inverse - (c == label ? 1.f : 0.f)) * per_token);
+            if (c < V) at[c] = put((x[j] * inverse - (c == label ? 1.f : 0.f)) * per_token);
         }
     }
 }

@@ -1,5 +1,5 @@
 // Everything that runs over the flat buffers. `reduce` adds up the partial column sums of all ops by a table of jobs,
-// `square` and `adam` are the two passes of clipping and Adam; every block of `adam` adds up the same partial squares in
+// `square` and `adam` are the two passes of clipping and Adam (and, if there is one, of the average of the weights); every block of `adam` adds up the same partial squares in
 // the same order instead of waiting for one more kernel. Elements come in groups of four; the buffers are padded.
 #include "common.cuh"
 
@@ -65,16 +65,16 @@ extern "C" __global__ void __launch_bounds__(256) square(const float4* grad, flo
 }
 
 __device__ __forceinline__ float update(float p, float g, float& m, float& v, const Header* h, float beta1, float beta2,
-                                        float eps, float decay) {
+                                        float decay) {
     m = beta1 * m + (1.f - beta1) * g;
     v = beta2 * v + (1.f - beta2) * g * g;
     p -= h->lr * decay * p;
-    return p - h->lr * (m * h->correct1) / (sqrtf(v * h->correct2) + eps);
+    return p - h->lr * (m * h->correct1) / (sqrtf(v * h->correct2) + h->eps);
 }
 
 extern "C" __global__ void __launch_bounds__(256)
-adam(const float4* grad, float4* param, float4* first, float4* second, uint2* copy, const float* partial, int partials,
-     const Header* head, Result* ring, int groups, float beta1, float beta2, float eps, float decay, float clip) {
+adam(const float4* grad, float4* param, float4* first, float4* second, uint2* copy, float4* average, const float* partial,
+     int partials, const Header* head, Result* ring, int groups, float beta1, float beta2, float decay, float clip) {
     begin();
     float sum = 0.f;
     for (int i = threadIdx.x; i < partials; i += 256) sum += partial[i];
@@ -83,15 +83,30 @@ adam(const float4* grad, float4* param, float4* first, float4* second, uint2* co
     if (blockIdx.x == 0 && threadIdx.x == 0) ring[head->result].grad_norm = norm;
     for (int i = blockIdx.x * 256 + threadIdx.x; i < groups; i += gridDim.x * 256) {
         float4 g = grad[i] * scale, p = param[i], m = first[i], v = second[i];
-        p.x = update(p.x, g.x, m.x, v.x, head, beta1, beta2, eps, decay);
-        p.y = update(p.y, g.y, m.y, v.y, head, beta1, beta2, eps, decay);
-        p.z = update(p.z, g.z, m.z, v.z, head, beta1, beta2, eps, decay);
-        p.w = update(p.w, g.w, m.w, v.w, head, beta1, beta2, eps, decay);
+        p.x = update(p.x, g.x, m.x, v.x, head, beta1, beta2, decay);
+        p.y = update(p.y, g.y, m.y, v.y, head, beta1, beta2, decay);
+        p.z = update(p.z, g.z, m.z, v.z, head, beta1, beta2, decay);
+        p.w = update(p.w, g.w, m.w, v.w, head, beta1, beta2, decay);
         param[i] = p;
         first[i] = m;
         second[i] = v;
         copy[i] = make_uint2(pack(p.x, p.y), pack(p.z, p.w));
+        if (average) {
+            float4 a = average[i];
+            average[i] = a + (p + a * -1.f) * head->average;
+        }
     }
+}
+
+// Parameters and their average in each other's place, with the bf16 copy of what are the parameters now.
+extern "C" __global__ void __launch_bounds__(256) exchange(float4* param, float4* average, uint2* copy, int groups) {
+    begin();
+    int i = blockIdx.x * 256 + threadIdx.x;
+    if (i >= groups) return;
+    float4 p = average[i];
+    average[i] = param[i];
+    param[i] = p;
+    copy[i] = make_uint2(pack(p.x, p.y), pack(p.z, p.w));
 }
 
 // The bf16 copy after parameters were set from outside.

@@ -35,10 +35,12 @@ impl Limits {
 }
 
 /// Numbers that change from step to step.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Scalars {
     /// Learning rate of this step.
     pub lr: f32,
+    /// What Adam adds to the root of its second moment in this step.
+    pub eps: f32,
     /// Number of this optimiser step, from 1 (Adam's bias correction).
     pub step: u64,
     /// Seed of this step's dropout masks.
@@ -92,6 +94,15 @@ pub trait Executor {
 
     /// Replaces Adam's moments.
     fn set_moments(&mut self, first: &[f32], second: &[f32]) -> Result;
+
+    /// The average of the weights, flat; none if no program keeps one.
+    fn average(&mut self) -> Result<Option<Vec<f32>>>;
+
+    /// Replaces the average of the weights.
+    fn set_average(&mut self, average: &[f32]) -> Result;
+
+    /// Exchanges the parameters with the average of the weights; twice is as if never.
+    fn exchange(&mut self) -> Result;
 }
 
 /// What tests of single ops need on top of an [`Executor`]; training and decoding do without it.

@@ -14,12 +14,14 @@ pub mod cuda;
 pub mod error;
 pub mod executor;
 pub mod optest;
+pub mod optimiser;
 pub mod philox;
 pub mod program;
 
 pub use batch::{Batch, Hypotheses, Packed};
 pub use error::EngineError;
 pub use executor::{Executor, Inspect, Limits, Scalars, StepResult};
+pub use optimiser::Adam;
 pub use program::*;
 
 pub(crate) use error::Result;

@@ -17,6 +17,8 @@ pub enum Output {
     Slot(Slot),
     /// The flat parameters and Adam's moments.
     Trained,
+    /// The average of the weights; and, exchanged with it, the parameters.
+    Averaged,
     /// Loss, gradient norm, right tokens and right sequences.
     Result,
     /// Which sequences were right.
@@ -82,6 +84,8 @@ pub struct Case {
     pub wrt: Vec<Wrt>,
     /// Small enough for finite differences of every element.
     pub small: bool,
+    /// Whether nothing of it is rounded to bf16 on the way: devices agree to four digits.
+    pub tight: bool,
 }
 
 impl Case {
@@ -105,6 +109,10 @@ pub fn run(case: &Case, executor: &mut impl Inspect) -> Result<Outputs> {
     executor.set_params(&case.params)?;
     executor.set_moments(&case.moments.0, &case.moments.1)?;
     executor.set_grads(&case.grads)?;
+    if let Some(average) = executor.average()? {
+        // Something that is neither the parameters nor zero.
+        executor.set_average(&case.moments.0[..average.len()])?;
+    }
     for (slot, values) in &case.inputs {
         executor.write(0, *slot, values)?;
     }
@@ -119,6 +127,12 @@ pub fn run(case: &Case, executor: &mut impl Inspect) -> Result<Outputs> {
                 named.push(("parameters".into(), executor.params()?));
                 named.push(("first moments".into(), first));
                 named.push(("second moments".into(), second));
+            }
+            Output::Averaged => {
+                named.push(("average of the weights".into(), executor.average()?.unwrap_or_default()));
+                executor.exchange()?;
+                named.push(("exchanged parameters".into(), executor.params()?));
+                executor.exchange()?;
             }
             Output::Result => {
                 let r = executor.results()?.last().copied().unwrap_or_default();
@@ -177,7 +191,7 @@ impl Build {
                     src_tokens: src.iter().sum::<usize>() + 3,
                     tgt_tokens: tgt.iter().sum::<usize>() + 5,
                 },
-                scalars: Scalars { lr: 1e-3, step: 3, seed: seed ^ 0x5DEE_CE66_D123 },
+                scalars: Scalars { lr: 1e-3, eps: 1e-8, step: 3, seed: seed ^ 0x5DEE_CE66_D123 },
                 params: Vec::new(),
                 grads: Vec::new(),
                 moments: (Vec::new(), Vec::new()),
@@ -186,6 +200,7 @@ impl Build {
                 functional: Functional::Pairs(Vec::new()),
                 wrt: Vec::new(),
                 small: src.iter().chain(tgt).all(|&n| n < 16),
+                tight: false,
             },
             drawn: seed as u32,
         };

@@ -5,6 +5,8 @@
 //! Rows past the batch's real tokens (a CUDA graph has fixed shapes) hold finite values in forward slots and exact
 //! zeros in every gradient slot, so that weight gradients may sum over all rows of the capacity.
 
+use crate::Adam;
+
 /// Which of the two packed token rows of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Side {
@@ -236,7 +238,7 @@ pub struct AddNormBack {
     pub df: Option<Slot>,
 }
 
-/// `y = x·Wᵀ + b`; x is `w.cols` wide, y `w.rows` wide; both Act (the logits of a decoding program: y in F32).
+/// `y = x·Wᵀ + b`; x is `w.cols` wide, y `w.rows` wide; both Act (logits: y may be F32).
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs)]
 pub struct Linear {
@@ -246,7 +248,8 @@ pub struct Linear {
     pub y: View,
 }
 
-/// Gradient of [`Linear`]: `dx = dy·W` (if asked), grad(w) = dyᵀ·x, grad(b) = Σ rows of dy. Does not read `y`.
+/// Gradient of [`Linear`]: `dx = dy·W` (if asked), grad(w) = dyᵀ·x, grad(b) = Σ rows of dy. Does not read `y`. Where `dy` is F32
+/// it is not rounded before the products; such a layer has no bias, and at most 64 outputs on CUDA.
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs)]
 pub struct LinearBack {
@@ -316,7 +319,7 @@ pub struct AttentionBack {
     pub dv: View,
 }
 
-/// Softmax cross-entropy of `logits` (Act, target tokens × vocabulary) with the batch's labels, mean over its target
+/// Softmax cross-entropy of `logits` (target tokens × vocabulary; Act, or F32 for more digits) with the batch's labels, mean over its target
 /// tokens. Reports loss, right tokens and right sequences (every arg-max, first index on ties, equals its label).
 /// With `backward`, logits are overwritten by their gradient.
 #[derive(Clone, Copy, Debug)]
@@ -364,22 +367,6 @@ pub struct BestTokens {
     pub k: usize,
 }
 
-/// Global gradient norm, clipping to `clip` (none if 0), then Adam over the whole flat buffer with the step's learning
-/// rate and number from [`crate::Scalars`]; decoupled weight decay. CUDA also refreshes the bf16 copy of the weights.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Adam {
-    /// Decay of the first moment.
-    pub beta1: f32,
-    /// Decay of the second moment.
-    pub beta2: f32,
-    /// Added to the root of the second moment.
-    pub eps: f32,
-    /// Decoupled weight decay.
-    pub weight_decay: f32,
-    /// Largest global gradient norm; 0 for none.
-    pub clip: f32,
-}
-
 /// Slots and ops, in the order in which they run.
 #[derive(Clone, Debug, Default)]
 pub struct Program {
@@ -406,6 +393,11 @@ impl Program {
     /// The description of a slot.
     pub fn info(&self, slot: Slot) -> &SlotInfo {
         &self.slots[slot.0 as usize]
+    }
+
+    /// The optimiser, if it trains.
+    pub fn adam(&self) -> Option<&Adam> {
+        self.ops.iter().find_map(|op| if let Op::Adam(adam) = op { Some(adam) } else { None })
     }
 
     /// Floating-point operations of the matrix products of one run (attention counted over the given lengths), the

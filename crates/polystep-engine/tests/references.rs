@@ -30,8 +30,8 @@ fn cases_of(pick: impl Fn(&Op) -> bool) -> Vec<Case> {
 #[test]
 fn adam_is_pytorchs() {
     for case in cases_of(|op| matches!(op, Op::Adam(_))) {
-        let Op::Adam(Adam { beta1, beta2, eps, weight_decay, clip }) = case.program.ops[0] else { unreachable!() };
-        let [b1, b2, eps, decay, clip] = [beta1, beta2, eps, weight_decay, clip].map(f64::from);
+        let Op::Adam(it @ Adam { beta1, beta2, weight_decay, clip, .. }) = case.program.ops[0] else { unreachable!() };
+        let [b1, b2, eps, decay, clip] = [beta1, beta2, case.scalars.eps, weight_decay, clip].map(f64::from);
         let (lr, t) = (f64::from(case.scalars.lr), case.scalars.step as f64);
         let norm = case.grads.iter().map(|g| f64::from(*g).powi(2)).sum::<f64>().sqrt();
         let factor = if clip > 0.0 { (clip / (norm + 1e-6)).min(1.0) } else { 1.0 };
@@ -49,12 +49,18 @@ fn adam_is_pytorchs() {
         close("first", named(&out, "first moments"), n.clone().map(|i| stepped(i).1));
         close("second", named(&out, "second moments"), n.map(|i| stepped(i).2));
         close("norm", named(&out, "gradient norm"), [norm]);
+        if it.averages() {
+            let share = (9.0 / (10.0 + t)).max(1.0 - f64::from(it.ema));
+            let average = |i: usize| f64::from(case.moments.0[i]) * (1.0 - share) + stepped(i).0 * share;
+            close("average", named(&out, "average of the weights"), (0..case.params.len()).map(average));
+            assert_eq!(named(&out, "average of the weights"), named(&out, "exchanged parameters"));
+        }
     }
 }
 
 #[test]
 fn cross_entropy_reports() {
-    for case in cases_of(|op| matches!(op, Op::CrossEntropy(_))) {
+    for case in cases_of(|op| matches!(op, Op::CrossEntropy(_))).into_iter().filter(|c| c.program.ops.len() == 1) {
         let (slot, logits) = &case.inputs[0];
         let vocab = case.program.info(*slot).cols;
         let labels = &case.batch.labels;

@@ -44,10 +44,10 @@ fn limits(batches: &[Batch]) -> Limits {
     }
 }
 
-const ADAM: Adam = Adam { beta1: 0.9, beta2: 0.98, eps: 1e-8, weight_decay: 0.0, clip: 1.0 };
+const ADAM: Adam = Adam { beta1: 0.9, beta2: 0.98, weight_decay: 0.0, clip: 1.0, ema: 0.0 };
 
 fn scalars(step: u64) -> Scalars {
-    Scalars { lr: 3e-4, step, seed: step * 17 }
+    Scalars { lr: 3e-4, eps: 1e-8, step, seed: step * 17 }
 }
 
 fn trainer(config: &ModelConfig, adam: bool) -> (Program, Vec<f32>) {

@@ -11,7 +11,7 @@ use polystep_learn::prove::{OpenProof, Problem, ProveOptions, prove_many};
 use polystep_learn::trained::TrainedModel;
 
 /// Proofs that the model is asked for at once.
-const AT_ONCE: usize = 64;
+const AT_ONCE: usize = 256;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = std::env::args().nth(1).ok_or("name the folder of a trained model")?;

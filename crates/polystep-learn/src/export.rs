@@ -13,13 +13,12 @@ use polystep_core::notation::Notation;
 use polystep_core::token::{self, VOCABULARY};
 use serde_json::{Value, json};
 
-use polystep_record::RecordError;
+use polystep_record::{RecordError, RunFolder, write_whole};
 
 use crate::LearnError;
 use crate::config::RunConfig;
 use crate::model::{ENTRY, ModelConfig, ParamLayout};
 use crate::weights::{WeightType, save_weights};
-use polystep_record::write_whole;
 
 /// Writes the folder of a run's model; `card` becomes README.md. config.json comes last: with it the folder holds a model. What
 /// the model learned is a part of config.json, so that [`RunConfig::stored`] reads the folder back.
@@ -34,16 +33,17 @@ pub fn write_folder(
     let mut config_json = config.to_transformers();
     config_json[ENTRY] = serde_json::to_value(run).map_err(|e| LearnError::Data(e.to_string()))?;
     std::fs::create_dir_all(folder).map_err(RecordError::file("make", folder))?;
-    save_weights(&folder.join("model.safetensors"), layout, params, WeightType::F32)?;
+    let place = RunFolder::new(folder);
+    save_weights(&place.model(), layout, params, WeightType::F32)?;
     let pretty = |value: Value| format!("{value:#}\n");
-    for (name, text) in [
-        ("generation_config.json", pretty(generation_json(config))),
-        ("tokenizer.json", pretty(tokenizer_json(notation))),
-        ("tokenizer_config.json", pretty(tokenizer_config_json(config))),
-        ("README.md", card.to_owned()),
-        ("config.json", pretty(config_json)),
+    for (path, text) in [
+        (folder.join("generation_config.json"), pretty(generation_json(config))),
+        (folder.join("tokenizer.json"), pretty(tokenizer_json(notation))),
+        (folder.join("tokenizer_config.json"), pretty(tokenizer_config_json(config))),
+        (folder.join("README.md"), card.to_owned()),
+        (place.exported(), pretty(config_json)),
     ] {
-        write_whole(&folder.join(name), text)?;
+        write_whole(&path, text)?;
     }
     Ok(())
 }
@@ -127,6 +127,21 @@ mod tests {
         assert_eq!(RunConfig::stored(&folder).unwrap(), run);
     }
 
+    /// Both keys are BART's own. Read back, the encoder's depth is `layers`.
+    #[test]
+    fn a_deeper_decoder_is_exported_and_read_back() {
+        let run = RunConfig::from_toml(&format!("{RUN}decoder_layers = 3\n"), &[]).unwrap();
+        let layout = ParamLayout::new(&run.model);
+        let params = initial_params(&run.model, &layout, 3);
+        let folder = tempfile::tempdir().unwrap();
+        write_folder(folder.path(), &run, &layout, &params, "# A model\n").unwrap();
+        let text = std::fs::read_to_string(folder.path().join("config.json")).unwrap();
+        let document: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!((&document["encoder_layers"], &document["decoder_layers"]), (&json!(1), &json!(3)));
+        assert_eq!(RunConfig::stored(folder.path()).unwrap(), run);
+        assert_eq!(load_weights(&folder.path().join("model.safetensors"), &layout).unwrap().params, params);
+    }
+
     #[test]
     fn a_folder_from_elsewhere_is_refused_in_one_sentence() {
         let run = RunConfig::from_toml(RUN, &[]).unwrap();
@@ -140,7 +155,7 @@ mod tests {
         };
         assert!(refused("model_type", json!("t5")).ends_with("model_type is \"t5\", not bart or mbart"));
         assert!(refused("vocab_size", json!(50265)).ends_with("vocab_size is 50265, and our vocabulary has 64 tokens"));
-        assert!(refused("decoder_layers", json!(2)).ends_with("decoder_layers is 2, not 1 as encoder_layers"));
+        assert!(refused("decoder_ffn_dim", json!(2)).ends_with("decoder_ffn_dim is 2, not 128 as encoder_ffn_dim"));
         assert!(refused("activation_function", json!("gelu_new")).contains("activation_function is \"gelu_new\""));
         assert!(refused(ENTRY, Value::Null).contains("polystep: "));
         let none = RunConfig::stored(&folder.path().join("none")).unwrap_err().to_string();

@@ -10,6 +10,8 @@ fn config(norm: NormOrder) -> ModelConfig {
     ModelConfig {
         d: 64,
         layers: 2,
+        encoder_layers: None,
+        decoder_layers: Some(if norm == NormOrder::Pre { 3 } else { 2 }),
         heads: 4,
         ffn: 128,
         norm,
@@ -36,7 +38,7 @@ fn teacher_forced(cpu: &mut Cpu, logits: polystep_engine::Slot, source: &[u8], a
     let inputs = std::iter::once(BOS).chain(labels[..labels.len() - 1].iter().copied());
     batch.tgt.push(inputs.map(i32::from));
     batch.labels = labels.iter().map(|&t| i32::from(t)).collect();
-    cpu.run(0, &batch, &Scalars { lr: 0.0, step: 1, seed: 0 }).unwrap();
+    cpu.run(0, &batch, &Scalars { step: 1, ..Scalars::default() }).unwrap();
     let rows = cpu.read(0, logits).unwrap();
     let (mut sum, mut best) = (0.0, true);
     for (row, &label) in rows.chunks(64).zip(&labels) {

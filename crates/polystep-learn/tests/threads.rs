@@ -5,7 +5,8 @@ use std::process::Command;
 use polystep_core::{Space, Task};
 use polystep_learn::feed::Proofs;
 
-/// Set in the process that has room for a few hundred threads and wants 20 000.
+/// Set in the process that wants 64 threads but has room for the stacks of three. The stacks are large, so that plenty of memory is left
+/// for everything else when the fourth does not fit.
 const INSIDE: &str = "POLYSTEP_TEST_FEW_THREADS";
 
 #[test]
@@ -23,7 +24,9 @@ fn threads_that_cannot_be_started_are_an_error() {
         .args(["-c", script])
         .arg(std::env::current_exe().unwrap())
         .env(INSIDE, "1")
-        .env("RAYON_NUM_THREADS", "20000");
+        .env("RAYON_NUM_THREADS", "64")
+        .env("RUST_MIN_STACK", "500000000");
     let out = inside.output().unwrap();
-    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stdout));
+    let told = [out.stdout, out.stderr].concat();
+    assert!(out.status.success(), "{}: {}", out.status, String::from_utf8_lossy(&told));
 }

@@ -86,6 +86,7 @@ fn timeless(folder: &Path) -> Vec<LogLine> {
             LogLine::Train(line) => line.seconds = 0.0,
             LogLine::Valid(line) => line.seconds = 0.0,
             LogLine::Curriculum(line) => line.seconds = 0.0,
+            LogLine::Mix(line) => line.seconds = 0.0,
             LogLine::Other => {}
         }
     }
@@ -135,6 +136,40 @@ fn a_resumed_run_repeats_an_unbroken_one_bit_for_bit() {
     );
     assert!(unbroken.test.is_some());
     assert_eq!((unbroken.test, unbroken.valid), (resumed.test, resumed.valid));
+}
+
+/// A deeper decoder, an average of the weights, and a late part with larger batches and another eps: broken before the late part
+/// begins, where it begins, and behind it.
+#[test]
+fn a_run_with_every_lever_is_resumed_bit_for_bit() {
+    let folders = tempfile::tempdir().unwrap();
+    let late = "{ from = 0.5, batch = 12, eps = 1e-12 }";
+    let levers = [("model.decoder_layers", "2"), ("train.ema", "0.9"), ("train.late", late)];
+    let setup = setup(&[&levers[..], &[("train.checkpoint_steps", "1")]].concat());
+    let whole = folders.path().join("whole");
+    let unbroken = finish(&setup, &whole);
+    let mut a = checkpoint(&setup, &whole);
+    a.state.seconds = 0.0;
+    assert_eq!((a.state.step, a.state.examples), (30, 15 * 8 + 15 * 12));
+    let model = load_weights(&whole.join("model.safetensors"), &setup.layout).unwrap().params;
+    assert!(unbroken.averaged && model == *a.average.as_ref().unwrap() && model != a.params);
+    for stop in [9, 15, 22] {
+        let broken = folders.path().join(format!("broken at {stop}"));
+        stop_at(&setup, &broken, stop);
+        let resumed = finish(&setup, &broken);
+        let mut b = checkpoint(&setup, &broken);
+        b.state.seconds = 0.0;
+        assert!(a == b, "broken at {stop}");
+        assert_eq!(timeless(&whole), timeless(&broken));
+        assert_eq!((&unbroken.test, &unbroken.valid), (&resumed.test, &resumed.valid));
+    }
+    for (left_out, why) in
+        [(1, "it keeps an average of the weights, and this run has no train.ema"), (2, "another batch size")]
+    {
+        let fewer: Vec<_> = (0..3).filter(|&i| i != left_out).map(|i| levers[i]).collect();
+        let error = train(&self::setup(&fewer), &whole, &mut (), &AtomicBool::new(false)).unwrap_err().to_string();
+        assert!(error.ends_with(why), "{error}");
+    }
 }
 
 /// A checkpoint may lie inside a round, at its end, or where none of the log's lines ends.

@@ -1,5 +1,7 @@
 //! A batch of step examples: tokens as numpy arrays, packed end to end or padded to a rectangle; and the same as text.
 
+use std::ops::Range;
+
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use polystep_core::{ExampleSpan, Notation, StepKind, Task, token};
 use polystep_record::{Beam, Prediction, proof_id};
@@ -9,25 +11,47 @@ use pyo3::prelude::*;
 use crate::error::bad_input;
 use crate::score::to_json;
 
-/// Sequences of tokens, end to end.
+/// Sequences of tokens, end to end, or padded to a rectangle.
 #[derive(Default)]
 pub struct Sequences {
     tokens: Vec<u8>,
     offsets: Vec<i64>,
+    /// The width of the rectangle.
+    padded: Option<usize>,
 }
+
+/// Tokens that are copied at once.
+const WORD: usize = 64;
 
 impl Sequences {
     fn with_room(sequences: usize, tokens: usize) -> Sequences {
         let mut offsets = Vec::with_capacity(sequences + 1);
         offsets.push(0);
-        Sequences { tokens: Vec::with_capacity(tokens), offsets }
+        Sequences { tokens: Vec::with_capacity(tokens), offsets, padded: None }
     }
 
-    fn push(&mut self, first: &[u8], tokens: &[u8], last: &[u8]) {
-        self.tokens.extend_from_slice(first);
-        self.tokens.extend_from_slice(tokens);
-        self.tokens.extend_from_slice(last);
-        self.offsets.push(self.tokens.len() as i64);
+    /// Appends runs of `from`, each between its special tokens.
+    fn extend(&mut self, from: &[u8], runs: impl Iterator<Item = Range<usize>> + Clone, special: [Option<u8>; 2]) {
+        let (mut at, specials) = (self.tokens.len(), special.iter().flatten().count());
+        let mut end = at;
+        self.offsets.extend(runs.clone().map(|run| {
+            end += run.len() + specials;
+            end as i64
+        }));
+        self.tokens.resize(end + WORD, token::PAD);
+        for run in runs {
+            if let Some(first) = special[0] {
+                self.tokens[at] = first;
+                at += 1;
+            }
+            copy(from, run.clone(), &mut self.tokens, at);
+            at += run.len();
+            if let Some(last) = special[1] {
+                self.tokens[at] = last;
+                at += 1;
+            }
+        }
+        self.tokens.truncate(end);
     }
 
     fn len(&self) -> usize {
@@ -38,8 +62,8 @@ impl Sequences {
         &self.tokens[self.offsets[i] as usize..self.offsets[i + 1] as usize]
     }
 
-    /// One row per sequence, filled up with `<pad>`.
-    fn padded(&self) -> (Vec<u8>, usize) {
+    /// Makes one row of each sequence, filled up with `<pad>`.
+    fn pad(&mut self) {
         let width = (0..self.len()).map(|i| self.of(i).len()).max().unwrap_or(0);
         let mut rows = vec![token::PAD; self.len() * width];
         if width > 0 {
@@ -48,11 +72,24 @@ impl Sequences {
                 row[..tokens.len()].copy_from_slice(tokens);
             }
         }
-        (rows, width)
+        (self.tokens, self.padded) = (rows, Some(width));
     }
 }
 
-/// Step examples that are put together one by one.
+/// Copies a run in whole words. What that writes too much, behind the run, is not used yet: the caller has left room for it.
+#[inline]
+fn copy(from: &[u8], run: Range<usize>, to: &mut [u8], at: usize) {
+    if run.end + WORD > from.len() {
+        to[at..at + run.len()].copy_from_slice(&from[run]);
+        return;
+    }
+    for word in (0..run.len()).step_by(WORD) {
+        let (source, target) = (run.start + word, at + word);
+        to[target..target + WORD].copy_from_slice(&from[source..source + WORD]);
+    }
+}
+
+/// Step examples that are put together.
 pub struct Rows {
     special: bool,
     src: Sequences,
@@ -64,6 +101,8 @@ pub struct Rows {
 
 /// Tokens for which a side of an example has room before it has to grow.
 const USUAL_TOKENS: usize = 56;
+/// Examples that are added at once: their spans stay in the cache.
+const AT_ONCE: usize = 1024;
 
 impl Rows {
     /// Room for so many examples, unless they are very many. With special tokens a source ends with `</s>`, and a target stands between `<s>` and `</s>`.
@@ -74,14 +113,33 @@ impl Rows {
         Rows { special, src: room(), tgt: room(), kinds, proofs, steps: Vec::with_capacity(examples) }
     }
 
-    /// Adds an example. `proof` is the whole index, of which a span has the low bits.
-    pub fn push(&mut self, src: &[u8], tgt: &[u8], span: &ExampleSpan, proof: u64) {
-        let (first, last): (&[u8], &[u8]) = if self.special { (&[token::BOS], &[token::EOS]) } else { (&[], &[]) };
-        self.src.push(&[], src, last);
-        self.tgt.push(first, tgt, last);
-        self.kinds.push(span.kind as u8);
-        self.proofs.push(proof);
-        self.steps.push(span.step);
+    /// Adds examples whose tokens are these. `proof` is the whole index of a proof, of which a span has the low bits.
+    pub fn extend(
+        &mut self,
+        tokens: &[u8],
+        spans: impl Iterator<Item = ExampleSpan>,
+        proof: impl Fn(&ExampleSpan) -> u64,
+    ) {
+        let (first, last) = if self.special { (Some(token::BOS), Some(token::EOS)) } else { (None, None) };
+        let mut spans = spans.peekable();
+        let mut some = Vec::with_capacity(AT_ONCE);
+        while spans.peek().is_some() {
+            some.clear();
+            some.extend(spans.by_ref().take(AT_ONCE));
+            let middle = |span: &ExampleSpan| span.start as usize + usize::from(span.src_len);
+            self.src.extend(tokens, some.iter().map(|span| span.start as usize..middle(span)), [None, last]);
+            let target = |span: &ExampleSpan| middle(span)..middle(span) + usize::from(span.tgt_len);
+            self.tgt.extend(tokens, some.iter().map(target), [first, last]);
+            self.kinds.extend(some.iter().map(|span| span.kind as u8));
+            self.proofs.extend(some.iter().map(&proof));
+            self.steps.extend(some.iter().map(|span| span.step));
+        }
+    }
+
+    /// Makes rectangles of both sides.
+    pub fn pad(&mut self) {
+        self.src.pad();
+        self.tgt.pad();
     }
 
     /// How many there are.
@@ -153,10 +211,10 @@ pub struct Batch {
 
 impl Batch {
     /// The arrays of a batch.
-    pub fn new(py: Python<'_>, rows: Rows, origin: Origin, padded: bool, position: (u64, u64)) -> PyResult<Batch> {
+    pub fn new(py: Python<'_>, rows: Rows, origin: Origin, position: (u64, u64)) -> PyResult<Batch> {
         let Rows { special, src, tgt, kinds, proofs, steps } = rows;
-        let (src, src_offsets) = arrays(py, src, padded)?;
-        let (tgt, tgt_offsets) = arrays(py, tgt, padded)?;
+        let (src, src_offsets) = arrays(py, src)?;
+        let (tgt, tgt_offsets) = arrays(py, tgt)?;
         let (kind, proof, step) =
             (PyArray1::from_vec(py, kinds), PyArray1::from_vec(py, proofs), PyArray1::from_vec(py, steps));
         let (kind, proof, step) = (kind.unbind(), proof.unbind(), step.unbind());
@@ -170,13 +228,13 @@ impl Batch {
 
 type Arrays = (Py<PyAny>, Option<Py<PyArray1<i64>>>);
 
-fn arrays(py: Python<'_>, sequences: Sequences, padded: bool) -> PyResult<Arrays> {
-    if padded {
-        let (rows, width) = sequences.padded();
-        let rows: Bound<'_, PyArray2<u8>> = PyArray1::from_vec(py, rows).reshape([sequences.len(), width])?;
+fn arrays(py: Python<'_>, sequences: Sequences) -> PyResult<Arrays> {
+    let n = sequences.len();
+    let Sequences { tokens, offsets, padded } = sequences;
+    if let Some(width) = padded {
+        let rows: Bound<'_, PyArray2<u8>> = PyArray1::from_vec(py, tokens).reshape([n, width])?;
         return Ok((rows.into_any().unbind(), None));
     }
-    let Sequences { tokens, offsets } = sequences;
     Ok((PyArray1::from_vec(py, tokens).into_any().unbind(), Some(PyArray1::from_vec(py, offsets).unbind())))
 }
 

@@ -40,12 +40,14 @@ pub fn fixed_set(
         let examples = set.examples(&task)?;
         let mut rows = Rows::with_room(examples.len(), special_tokens);
         let most = proofs.unwrap_or(u64::MAX);
-        for (i, span) in examples.spans.iter().enumerate().take_while(|(_, span)| u64::from(span.proof) < most) {
-            rows.push(examples.src(i), examples.tgt(i), span, u64::from(span.proof));
+        let spans = examples.spans.iter().copied().take_while(|span| u64::from(span.proof) < most);
+        rows.extend(&examples.tokens, spans, |span| u64::from(span.proof));
+        if padded {
+            rows.pad();
         }
         Ok(rows)
     });
     let rows = rows.map_err(polystep_core::SpaceError::exception)?;
     let all = set.proofs.min(proofs.unwrap_or(u64::MAX));
-    Batch::new(py, rows, Origin::new(&task, purpose, SEED), padded, (all, 0))
+    Batch::new(py, rows, Origin::new(&task, purpose, SEED), (all, 0))
 }

@@ -8,7 +8,7 @@
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
 
-use polystep_core::{Purpose, Task as CoreTask};
+use polystep_core::{ExampleSpan, Purpose, Task as CoreTask};
 use polystep_learn::LearnError;
 use polystep_learn::feed::{BLOCK_PROOFS, Block, BlockQueue, Generator, Proofs, Source};
 use pyo3::exceptions::PyRuntimeError;
@@ -160,12 +160,9 @@ impl Reader {
             block.check(&self.name, self.used).map_err(Exception::exception)?;
             let from = self.used as usize;
             let to = block.len().min(from + examples - rows.len());
-            for i in from..to {
-                let (src, tgt) = block.example(i);
-                let span = block.span(i);
-                // A span has the low bits of its proof's index.
-                rows.push(src, tgt, span, first + u64::from(span.proof.wrapping_sub(first as u32)));
-            }
+            // A span has the low bits of its proof's index.
+            let proof = |span: &ExampleSpan| first + u64::from(span.proof.wrapping_sub(first as u32));
+            rows.extend(&block.examples.tokens, (from..to).map(|i| *block.span(i)), proof);
             self.used = to as u64;
             if to == block.len() {
                 queue.pass();
@@ -201,10 +198,13 @@ impl ExampleStream {
         }
         let (rows, position) = py.detach(|| {
             let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
-            let rows = reader.rows(self.batch_size, self.special)?;
+            let mut rows = reader.rows(self.batch_size, self.special)?;
+            if self.padded {
+                rows.pad();
+            }
             Ok::<_, PyErr>((rows, (reader.block(), reader.used)))
         })?;
-        Batch::new(py, rows, self.origin.clone(), self.padded, position)
+        Batch::new(py, rows, self.origin.clone(), position)
     }
 
     fn __repr__(&self) -> String {

@@ -7,8 +7,12 @@ import sys
 import time
 
 import polystep
+import pytest
 
 PLAN = """
+evaluation.proofs = 2
+expected.paper = [72.7, 98.9]
+cost = { seconds_per_run = 1, seconds_per_endpoint_run = 1, seconds_per_paper_run = 1, seconds_per_evaluation = 1 }
 [table]
 name = "var1coarsefull"
 order = 1
@@ -23,15 +27,6 @@ train.steps = 3
 train.valid_every = 0
 train.valid_proofs = 2
 train.checkpoint_steps = 5
-[evaluation]
-proofs = 2
-[cost]
-seconds_per_run = 1
-seconds_per_endpoint_run = 1
-seconds_per_paper_run = 1
-seconds_per_evaluation = 1
-[expected]
-paper = [72.7, 98.9]
 """
 
 
@@ -76,6 +71,28 @@ def test_ctrl_c_ends_a_command(command, tmp_path):
     process = command.start("bench", "generate", "--proofs", "1000000000")
     interrupted(process, 2)
     assert process.returncode in (-signal.SIGINT, 130)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "model.answer([f'({n}*x1)*(x1+2)+(3)' for n in range(1, 10**5)])",
+        "model.answer([f'({n}*x1)*(x1+2)+(3)' for n in range(1, 10**5)], beams=5)",
+        "[model.prove('(x+1)(x+2)(x+3) + (x+4)(x+5)', alone=n % 2 == 0) for n in range(10**6)]",
+    ],
+)
+def test_ctrl_c_ends_a_question_to_a_model(call):
+    """The model then answers the next one."""
+    text = (
+        "import polystep\n"
+        "model = polystep.Model.load('large_coeff-1-coarse-infix', device='cpu', threads=1)\n"
+        "print('loaded', flush=True)\n"
+        f"try:\n    {call}\nexcept KeyboardInterrupt:\n    print(model.answer('(x1)+(2*x1)').output)"
+    )
+    process = subprocess.Popen([sys.executable, "-c", text], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "loaded\n"
+    out, err = interrupted(process, 1)
+    assert out == "3*x1\n", err
 
 
 def test_ctrl_c_is_a_keyboard_interrupt():

@@ -62,6 +62,13 @@ def test_a_run_of_ones_own(command, tmp_path):
     assert proof.endpoint == "x1^2+6*x1+2" and not proof.right and proof.steps[0].author == "exact"
     with pytest.raises(ValueError, match="tokens and this model takes 63"):
         model.prove("+".join(["(x+1)(x+2)(x+3)"] * 9))
+    # Exported and read back, it is the same model.
+    command.run("export", "tiny", "--out", "exported")
+    exported = polystep.Model.load(tmp_path / "exported", device="cpu")
+    assert exported.tasks == model.tasks
+    inputs = polystep.fixed_set("small_coeff", "test", proofs=5).inputs
+    answers = [[(a.output, a.logprob) for a in which.answer(inputs)] for which in (model, exported)]
+    assert answers[0] == answers[1]
 
 
 def test_what_cannot_be_loaded(tmp_path):

@@ -1,5 +1,5 @@
 //! What a campaign keeps in the folder of a run beside the run itself: who has made it (`claims.jsonl`), and why it failed
-//! (`failed.json`). Who is making it right now is said by the lease `claim.json`.
+//! (`failed.json`, which `train` writes too). Who is making it right now is said by the lease `claim.json`.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -38,8 +38,10 @@ pub struct ClaimLine {
     pub claim_ms: f64,
     /// All heartbeats.
     pub heartbeats_ms: f64,
-    /// Entering the run into records and ledgers, with the time that was waited for others.
+    /// Entering the run into records and ledgers.
     pub entry_ms: f64,
+    /// Of these, bringing the ledgers up to date. Next to nothing if another process was writing them.
+    pub ledgers_ms: f64,
 }
 
 impl CampaignFolder {
@@ -116,7 +118,8 @@ mod tests {
         assert_eq!(folder.failure().unwrap().as_ref(), Some(&failure));
         folder.forget_failure().unwrap();
         assert_eq!(folder.failure().unwrap(), None);
-        let line = ClaimLine { holder: failure.holder, claim_ms: 1.5, heartbeats_ms: 0.0, entry_ms: 3.0 };
+        let line =
+            ClaimLine { holder: failure.holder, claim_ms: 1.5, heartbeats_ms: 0.0, entry_ms: 3.0, ledgers_ms: 2.0 };
         folder.made(&line).unwrap();
         folder.made(&line).unwrap();
         let text = fs::read_to_string(place.path().join("claims.jsonl")).unwrap();

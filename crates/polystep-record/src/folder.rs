@@ -93,6 +93,11 @@ impl RunFolder {
         SetFolder::new(self.predictions().join(set.folder_name()))
     }
 
+    /// The predictions of the long set of the same stream.
+    pub fn long_set(&self, set: &TestSet) -> SetFolder {
+        SetFolder::new(self.predictions().join(set.folder_name() + "-long"))
+    }
+
     /// The resolved configuration as a table; none if it is not there.
     pub fn read_config(&self) -> Result<Option<toml::Table>, RecordError> {
         let path = self.config();
@@ -119,32 +124,29 @@ impl RunFolder {
     pub fn has_model(&self) -> bool {
         self.config().is_file() && self.model().is_file()
     }
-
-    /// Whether the folder was made by `export`, or by `transformers` from such a folder.
-    pub fn is_exported(&self) -> bool {
-        !self.is_begun() && self.exported().is_file() && self.model().is_file()
-    }
 }
 
-named! {
-    "decoding";
-    /// How answers were found. Each way has a file of its own, under its name.
-    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-    pub enum Decoding {
-        /// Greedy and teacher-forced: every step of the test proofs.
-        Greedy = "greedy",
-        /// Beam search on the beam set, headline scoring: summed log-probability.
-        Beam = "beam",
-        /// Beam search on the beam set, the classic scoring: divided by length.
-        BeamLp1 = "beam_lp1",
-        /// Beam search on validation steps, from which the best threshold is chosen.
-        Valid = "valid",
-        /// Recursive proofs.
-        Recursive = "recursive",
-        /// Who wrote the steps of the test proofs when model and checker worked together.
-        Assisted = "assisted",
-    }
+/// How answers were found. Each way has a file of its own, under its name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Decoding {
+    /// Greedy and teacher-forced: every step of the test proofs.
+    Greedy,
+    /// Beam search on the beam set, headline scoring: summed log-probability.
+    Beam,
+    /// Beam search on the beam set, the classic scoring: divided by length.
+    BeamLp1,
+    /// Beam search on validation steps, from which the best threshold is chosen.
+    Valid,
+    /// Recursive proofs.
+    Recursive,
+    /// Who wrote the steps of the test proofs when model and checker worked together.
+    Assisted,
 }
+
+named!(
+    Decoding, "decoding":
+    Greedy "greedy", Beam "beam", BeamLp1 "beam_lp1", Valid "valid", Recursive "recursive", Assisted "assisted"
+);
 
 /// A model's answers to one test set.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -6,29 +6,32 @@ use std::str::FromStr;
 use polystep_core::{Granularity, Notation, Setting, Style, TermOrder, Writing, named};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use crate::test_set::{TestSet, as_texts};
+use crate::test_set::{TestSet, WeightedSet, as_texts};
 
-named! {
-    "setting";
-    /// A setting of the paper's tables: those of a proof, and two ways of training on plain proofs.
-    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-    pub enum PaperSetting {
-        /// State to state.
-        Plain = "plain",
-        /// Plain proofs, with hyper-parameters that a search found.
-        Tuned = "tuned",
-        /// Coefficients are left to a calculator.
-        Calculator = "calculator",
-        /// Operands are marked.
-        Annotated = "annotated",
-        /// Plain proofs, learned by a curriculum.
-        Curriculum = "curriculum",
-        /// The one-shot model: start to endpoint.
-        Endpoint = "endpoint",
-        /// The arithmetic probe.
-        Arithmetic = "arithmetic",
-    }
+/// A setting of the paper's tables: those of a proof, and two ways of training on plain proofs.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum PaperSetting {
+    /// State to state.
+    Plain,
+    /// Plain proofs, with hyper-parameters that a search found.
+    Tuned,
+    /// Coefficients are left to a calculator.
+    Calculator,
+    /// Operands are marked.
+    Annotated,
+    /// Plain proofs, learned by a curriculum.
+    Curriculum,
+    /// The one-shot model: start to endpoint.
+    Endpoint,
+    /// The arithmetic probe.
+    Arithmetic,
 }
+
+named!(
+    PaperSetting, "setting":
+    Plain "plain", Tuned "tuned", Calculator "calculator", Annotated "annotated", Curriculum "curriculum",
+    Endpoint "endpoint", Arithmetic "arithmetic"
+);
 
 impl PaperSetting {
     /// The first setting of the tables whose proofs are written so: of plain proofs, `plain` itself.
@@ -83,8 +86,7 @@ pub fn key_text<T: Display>(key: &Option<T>) -> String {
 struct DataKeys {
     config: String,
     vars: Option<u32>,
-    #[serde(with = "as_texts")]
-    also: Vec<TestSet>,
+    also: Vec<WeightedSet>,
     #[serde(with = "or_empty")]
     setting: Option<Setting>,
     #[serde(with = "or_empty")]
@@ -95,16 +97,25 @@ struct DataKeys {
     ones: bool,
 }
 
+/// Why a configuration has no keys.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+pub enum KeysError {
+    /// Its table `[data]` cannot be understood.
+    #[error("[data]: {}", .0.message())]
+    Data(toml::de::Error),
+}
+
 impl Keys {
     /// The keys of a resolved configuration, and the style in which its states are written. An unknown word is an error that names
     /// the table and the word.
-    pub fn of_config(config: &toml::Table) -> Result<(Keys, Style), String> {
+    pub fn of_config(config: &toml::Table) -> Result<(Keys, Style), KeysError> {
         let data = config.get("data").cloned().unwrap_or_else(|| toml::Table::new().into());
-        let data: DataKeys = data.try_into().map_err(|e: toml::de::Error| format!("[data]: {}", e.message()))?;
+        let data: DataKeys = data.try_into().map_err(KeysError::Data)?;
         let curriculum = config.get("curriculum").and_then(toml::Value::as_table);
         // The user's own graph has no name.
         let name = curriculum.map(|table| table.get("name").and_then(toml::Value::as_str));
         let DataKeys { config, vars, also, setting, granularity, notation, order, ones } = data;
+        let also = also.into_iter().map(|also| also.set).collect();
         let keys = Keys { vars: vars.unwrap_or(1), config, granularity, notation, also, ..Keys::default() };
         Ok((keys.trained(setting, name), Style { order, ones }))
     }
@@ -185,7 +196,7 @@ mod or_empty {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Result<Keys, String> {
+    fn read(text: &str) -> Result<Keys, KeysError> {
         Keys::of_config(&toml::from_str(text).unwrap()).map(|(keys, _)| keys)
     }
 
@@ -200,7 +211,7 @@ mod tests {
     /// An unknown word must not become the default.
     #[test]
     fn a_misspelt_key_is_an_error() {
-        let refused = |line: &str| read(&format!("[data]\n{line}\n")).unwrap_err();
+        let refused = |line: &str| read(&format!("[data]\n{line}\n")).unwrap_err().to_string();
         assert!(refused("setting = \"plane\"").starts_with("[data]: unknown setting `plane`: plain, calculator, "));
         assert!(refused("notation = \"infixed\"").starts_with("[data]: unknown notation `infixed`"));
         assert!(refused("granularity = \"courser\"").starts_with("[data]: unknown granularity `courser`"));

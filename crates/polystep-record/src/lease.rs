@@ -244,6 +244,12 @@ impl LeaseWatch {
         }
     }
 
+    /// Removes the leases of holders who are gone. To find out may take three heartbeats.
+    pub fn clear(paths: impl IntoIterator<Item = PathBuf>) -> Result<(), RecordError> {
+        let left: Vec<PathBuf> = paths.into_iter().filter(|path| path.exists()).collect();
+        LeaseWatch::default().free(&left).map(drop)
+    }
+
     /// Whether a holder lives, as far as it is known.
     fn judge(&mut self, path: &Path, holder: &LeaseHolder) -> Option<bool> {
         if holder.process.is_gone() || holder.process.lives() {

@@ -8,6 +8,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
 
+use polystep_core::{ByClass, ClassWeights, StepClass};
 use serde::{Deserialize, Serialize};
 
 use crate::error::RecordError;
@@ -58,6 +59,9 @@ pub struct ValidLine {
     /// Mean loss over the target tokens.
     #[serde(default)]
     pub loss: Option<f64>,
+    /// Whether the average of the weights was validated, and not the weights themselves.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub averaged: bool,
     /// Whether no earlier validation was as good.
     #[serde(default)]
     pub best: bool,
@@ -109,6 +113,48 @@ impl TaskLine {
     pub const EXAM: usize = 100;
 }
 
+/// The classes of the steps that were trained on, in a run that shows some of them more often than others.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MixLine {
+    /// After this step.
+    pub step: u64,
+    /// Examples seen so far.
+    pub examples: u64,
+    /// The classes that occurred.
+    pub classes: Vec<ClassLine>,
+    /// Seconds of training so far, over all resumes.
+    #[serde(default)]
+    pub seconds: f64,
+}
+
+/// One class of steps.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ClassLine {
+    /// Which.
+    pub class: StepClass,
+    /// Examples of it that were trained on so far.
+    pub examples: u64,
+    /// Their share of all examples so far.
+    pub share: f64,
+    /// How many of the steps drawn next are kept, relative to the class with the largest weight.
+    pub weight: f64,
+    /// Share of the last exam's examples that were right, where there are exams.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accuracy: Option<f64>,
+}
+
+impl MixLine {
+    /// The line after (step, examples, seconds).
+    pub fn new((step, examples, seconds): (u64, u64, f64), seen: &ByClass<u64>, weights: &ClassWeights) -> MixLine {
+        let line = |class| {
+            let share = seen.of(class) as f64 / examples.max(1) as f64;
+            ClassLine { class, examples: seen.of(class), share, weight: weights.of(class), accuracy: None }
+        };
+        let classes = StepClass::ALL.into_iter().filter(|&class| seen.of(class) > 0).map(line).collect();
+        MixLine { step, examples, classes, seconds }
+    }
+}
+
 /// One line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -119,6 +165,8 @@ pub enum LogLine {
     Valid(ValidLine),
     /// The tasks of a curriculum.
     Curriculum(CurriculumLine),
+    /// The classes of the steps that were trained on.
+    Mix(MixLine),
     /// Something that a later version writes.
     #[serde(other)]
     Other,
@@ -131,6 +179,7 @@ impl LogLine {
             LogLine::Train(line) => Some((line.step, line.examples, line.seconds)),
             LogLine::Valid(line) => Some((line.step, line.examples, line.seconds)),
             LogLine::Curriculum(line) => Some((line.step, line.examples, line.seconds)),
+            LogLine::Mix(line) => Some((line.step, line.examples, line.seconds)),
             LogLine::Other => None,
         }
     }
@@ -223,6 +272,7 @@ mod tests {
             raw: false,
             loss: Some(0.1),
             best: true,
+            averaged: false,
             seconds: 1.5,
         };
         LogLine::Valid(line)

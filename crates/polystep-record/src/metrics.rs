@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
-use polystep_core::StepKind;
+use polystep_core::{StepClass, StepKind};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -31,6 +31,10 @@ pub struct Metrics {
     /// One entry for each test set.
     #[serde(default)]
     pub evaluations: Vec<Evaluation>,
+    /// One entry for each long test set. Apart from the others, because the paper's tables and every comparison take the 1000
+    /// proofs on which all models are tested.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub long: Vec<Evaluation>,
     /// Whatever else the document holds (training's own numbers), kept as it is.
     #[serde(flatten)]
     pub other: serde_json::Map<String, serde_json::Value>,
@@ -126,6 +130,9 @@ pub struct Evaluation {
     /// Whether training was not guarded against this set, or may not have been.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unguarded: bool,
+    /// Whether this is the long test set.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub long: bool,
     /// Greedy and teacher-forced.
     pub greedy: Option<Greedy>,
     /// The model alone.
@@ -148,7 +155,9 @@ impl Evaluation {
     /// What a reader must know before he compares the numbers of this set with others.
     pub fn caveat(&self) -> Option<String> {
         let why = "it may have met some of these polynomials";
-        self.unguarded.then(|| format!("Training was not guarded against {}: {why}.", self.set()))
+        let (long, advice) =
+            if self.long { ("the long set of ", " (data.guard = \"long\" keeps them away)") } else { ("", "") };
+        self.unguarded.then(|| format!("Training was not guarded against {long}{}: {why}{advice}.", self.set()))
     }
 }
 
@@ -185,6 +194,9 @@ pub struct Greedy {
     /// Steps that are exact, by kind; an exercise's kind carries its digits (`mul9`).
     #[serde(default)]
     pub by_kind: BTreeMap<String, Proportion>,
+    /// Steps that are exact, by class; evaluations of earlier versions have none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub by_class: BTreeMap<StepClass, Proportion>,
     /// Errors by kind of step.
     pub errors: Errors,
     /// By terms, coefficients and length.
@@ -270,6 +282,14 @@ pub struct Recursive {
     pub recursive_end: Proportion,
     /// How the proofs stopped, for the reasons that occur.
     pub stops: Vec<Stopped>,
+}
+
+impl Recursive {
+    /// Proofs with a wrong state that end at the right endpoint nevertheless, in percent of all proofs.
+    pub fn recovered(&self) -> Option<f64> {
+        let recovered = self.recursive_end.count.checked_sub(self.recursive_exact.count)?;
+        Some(100.0 * recovered as f64 / self.recursive_end.of.max(1) as f64)
+    }
 }
 
 /// Proofs that stopped for one reason.

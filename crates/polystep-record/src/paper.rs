@@ -5,6 +5,7 @@
 //! The endpoint columns belong to a separate one-shot model, which the paper lists on the rows of the step-wise one.
 
 use polystep_core::arithmetic::MIXTURE;
+use polystep_core::named;
 use serde::Serialize;
 
 use crate::keys::{Keys, PaperSetting, key_text};
@@ -71,25 +72,24 @@ pub fn lookup(keys: &Keys) -> Vec<Printed> {
     let endpoint = keys.is(PaperSetting::Endpoint);
     // The numbers of the endpoint model are on every row of its space and notation.
     let row = Keys { setting: if endpoint { Some(PaperSetting::Plain) } else { keys.setting }, ..keys.clone() };
-    let wanted = |key: &str, value: &str| endpoint && key == "granularity" || row.matches(key, value);
+    let wanted = |key, value: &str| endpoint && key == KeyColumn::Granularity || row.matches(key, value);
     search(&TABLES, wanted, |column| column.starts_with("endpoint_") == endpoint)
 }
 
 /// The paper's numbers of a model trained on one space and tested on another.
 pub fn lookup_ood(trained: &Keys, test_config: &str, test_vars: u32) -> Vec<Printed> {
     let tested = Keys { config: test_config.to_owned(), vars: test_vars, ..Keys::default() };
-    let wanted = |key: &str, value: &str| match (key.strip_prefix("train_"), key.strip_prefix("test_")) {
-        (Some(key), _) => trained.matches(key, value),
-        (_, Some(key)) => tested.matches(key, value),
-        _ => trained.matches(key, value),
+    let wanted = |key, value: &str| match key {
+        KeyColumn::TestVars => tested.matches(KeyColumn::Vars, value),
+        KeyColumn::TestConfig => tested.matches(KeyColumn::Config, value),
+        key => trained.matches(key, value),
     };
     search(&OOD_TABLES, wanted, |_| trained.curriculum.is_empty())
 }
 
 /// The text in one column of a table, on the row with these keys. It may be a word, such as the size of a tuned model.
 pub fn cell(table: &str, keys: &Keys, column: &str) -> Option<&'static str> {
-    let is_key = |(key, value): &(&str, &str)| !KEYS.contains(key) || keys.matches(key, value);
-    let row = rows(csv(table)?).find(|row| row.iter().all(is_key))?;
+    let row = rows(csv(table)?).find(|row| row_has(row, |key, value| keys.matches(key, value)))?;
     row.into_iter().find(|(name, _)| *name == column).map(|(_, text)| text)
 }
 
@@ -102,33 +102,59 @@ pub fn size_estimate(set: &TestSet) -> Option<[f64; 2]> {
 
 impl Keys {
     /// Whether a key of a row has this value.
-    fn matches(&self, key: &str, value: &str) -> bool {
+    fn matches(&self, key: KeyColumn, value: &str) -> bool {
         match key {
-            "vars" => value.parse() == Ok(self.vars),
-            "config" => value == self.config,
-            "setting" => key_text(&self.setting) == value,
-            "granularity" => key_text(&self.granularity) == value,
-            "notation" => key_text(&self.notation) == value,
-            "curriculum" => value == self.curriculum,
-            _ => true,
+            KeyColumn::Vars | KeyColumn::TrainVars => value.parse() == Ok(self.vars),
+            KeyColumn::Config | KeyColumn::TrainConfig => value == self.config,
+            KeyColumn::Setting => key_text(&self.setting) == value,
+            KeyColumn::Granularity => key_text(&self.granularity) == value,
+            KeyColumn::Notation => key_text(&self.notation) == value,
+            KeyColumn::Curriculum => value == self.curriculum,
+            KeyColumn::TestVars | KeyColumn::TestConfig | KeyColumn::Run => true,
         }
     }
 }
 
-/// Names of the key columns, in any table. Only tables of one's own have the last one.
-pub const KEYS: [&str; 11] = [
-    "vars",
-    "config",
-    "setting",
-    "granularity",
-    "notation",
-    "curriculum",
-    "train_vars",
-    "test_vars",
-    "train_config",
-    "test_config",
-    "run",
-];
+/// A column of keys, in any table.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum KeyColumn {
+    /// Number of variables.
+    Vars,
+    /// The space.
+    Config,
+    /// A [`PaperSetting`].
+    Setting,
+    /// How large the steps are.
+    Granularity,
+    /// The notation.
+    Notation,
+    /// The curriculum; mostly empty.
+    Curriculum,
+    /// Number of variables in training, where the test has another space.
+    TrainVars,
+    /// Number of variables in the test.
+    TestVars,
+    /// The space in training, where the test has another one.
+    TrainConfig,
+    /// The space in the test.
+    TestConfig,
+    /// The name of a run. Only tables of one's own have it.
+    Run,
+}
+
+named!(
+    KeyColumn, "key":
+    Vars "vars", Config "config", Setting "setting", Granularity "granularity", Notation "notation",
+    Curriculum "curriculum", TrainVars "train_vars", TestVars "test_vars", TrainConfig "train_config",
+    TestConfig "test_config", Run "run",
+);
+
+impl KeyColumn {
+    /// The key column of this name; none if the column holds results.
+    pub fn named(name: &str) -> Option<KeyColumn> {
+        KeyColumn::ALL.into_iter().find(|key| key.name() == name)
+    }
+}
 
 /// The rows of a table: the name of each column, and what is printed there.
 pub fn rows(csv: &'static str) -> impl Iterator<Item = Vec<(&'static str, &'static str)>> {
@@ -137,16 +163,22 @@ pub fn rows(csv: &'static str) -> impl Iterator<Item = Vec<(&'static str, &'stat
     lines.map(move |line| header.iter().copied().zip(line.split(',')).collect())
 }
 
+/// Whether all keys of a row are wanted.
+fn row_has(row: &[(&str, &str)], wanted: impl Fn(KeyColumn, &str) -> bool) -> bool {
+    row.iter().all(|(name, value)| KeyColumn::named(name).is_none_or(|key| wanted(key, value)))
+}
+
 fn search(
     tables: &[(&'static str, &'static str)],
-    wanted: impl Fn(&str, &str) -> bool,
+    wanted: impl Fn(KeyColumn, &str) -> bool,
     keep: impl Fn(&str) -> bool,
 ) -> Vec<Printed> {
     let mut found: Vec<Printed> = Vec::new();
     for &(table, csv) in tables {
-        for row in rows(csv).filter(|row| row.iter().all(|(key, value)| !KEYS.contains(key) || wanted(key, value))) {
+        for row in rows(csv).filter(|row| row_has(row, &wanted)) {
             for (column, text) in row {
-                let new = !KEYS.contains(&column) && keep(column) && found.iter().all(|p| p.column != column);
+                let new =
+                    KeyColumn::named(column).is_none() && keep(column) && found.iter().all(|p| p.column != column);
                 // Hyper-parameters such as `size` are words, not results; `<1` is a bound.
                 if let (true, Ok(value)) = (new, text.trim_start_matches('<').parse()) {
                     found.push(Printed { table, column: column.to_owned(), text, value });

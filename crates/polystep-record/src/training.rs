@@ -93,6 +93,9 @@ pub struct TrainingReport {
     pub seconds: f64,
     /// The step whose weights were kept, and tested.
     pub tested_step: u64,
+    /// Whether that is the average of the weights, and not the weights themselves.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub averaged: bool,
     /// Training polynomials drawn.
     pub proofs: u64,
     /// Of these, drawn again because their endpoint belongs to a validation, test or beam set.

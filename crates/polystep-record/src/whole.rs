@@ -100,11 +100,25 @@ impl WholeFolder {
 
     /// Gives the folder its name.
     pub fn finish(self) -> Result<(), RecordError> {
-        let named = fs::rename(self.temporary.path(), &self.path).and_then(|()| sync_folder(&self.path));
+        let place = self.temporary.path();
+        let named =
+            sync_files(place).and_then(|()| fs::rename(place, &self.path)).and_then(|()| sync_folder(&self.path));
         named.map_err(RecordError::file("write", &self.path))?;
         let _ = self.temporary.keep();
         Ok(())
     }
+}
+
+/// Syncs every file below a folder, and the folder. Its name must not survive a power cut that its files do not survive.
+fn sync_files(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        match entry.file_type()?.is_dir() {
+            true => sync_files(&entry.path())?,
+            false => File::open(entry.path())?.sync_all()?,
+        }
+    }
+    File::open(folder)?.sync_all()
 }
 
 /// A temporary file beside `path`.

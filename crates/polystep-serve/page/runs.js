@@ -23,7 +23,8 @@ async function refresh() {
     const runs = await ask("/api/runs");
     showList(runs);
     await showCurves();
-    if (runs.some((run) => run.state === "training")) timer = setTimeout(refresh, EVERY);
+    // A run that is started later appears too.
+    timer = setTimeout(refresh, runs.some((run) => run.state === "training") ? EVERY : 5 * EVERY);
   } catch (error) {
     at("curves").replaceChildren(make("p", { role: "alert" }, error.message));
     timer = setTimeout(refresh, 5 * EVERY);
@@ -41,7 +42,7 @@ function showList(runs) {
     const report = run.state === "finished" ? make("a", { href: `/api/runs/${encodeURIComponent(run.name)}/report`, target: "_blank", rel: "noopener" }, "open", make("span", { class: "unseen" }, ` the report of ${run.name}`)) : "–";
     return make("tr", { class: box.checked ? "chosen" : null },
       make("td", {}, box), make("th", { scope: "row" }, run.name),
-      make("td", { class: `state-${run.state}` }, run.state),
+      make("td", { class: `state-${run.state}` }, run.state, run.why ? make("span", { class: "why" }, run.why) : null),
       make("td", { class: "number" }, run.examples?.toLocaleString("en") ?? "–"),
       make("td", { class: "number" }, run.full_proof?.toFixed(2) ?? "–"),
       make("td", {}, report));
@@ -70,7 +71,7 @@ export function curves(details) {
   const charts = [
     chart("Full proofs in validation, %", details, series((d) => d.valid.map(([x, full]) => [x, full])), [0, 100]),
     chart("Steps in validation, %", details, series((d) => d.valid.map(([x, , step]) => [x, step])), [0, 100]),
-    chart("Loss in training", details, series((d) => d.train.map(([x, loss]) => [x, loss])), null),
+    chart("Loss in training, on a logarithmic scale", details, series((d) => d.train.filter(([, loss]) => loss > 0)), null),
   ];
   const notes = details.flatMap((detail) => detail.notes).map((note) => make("p", { class: "why" }, note));
   return [make("ul", {}, ...names), make("div", { class: "charts" }, ...charts), results(details), ...notes].filter(Boolean);
@@ -99,27 +100,30 @@ function svg(tag, attributes, ...children) {
 
 const short = (n) => n >= 1e6 ? `${+(n / 1e6).toFixed(1)}M` : n >= 1e3 ? `${+(n / 1e3).toFixed(1)}k` : String(+n.toPrecision(2));
 
-/** A line for each run over the examples it has seen. */
+/** A line for each run over the examples it has seen. Without a range the scale is logarithmic. */
 function chart(title, details, series, range) {
   const width = 400, height = 220, left = 44, right = 10, top = 10, bottom = 28;
   const points = series.flat();
   const caption = make("figcaption", {}, title);
   if (!points.length) return make("figure", {}, caption, make("p", { class: "why" }, "No line of the log has this yet."));
   const most = Math.max(...points.map(([x]) => x), 1);
-  const [low, high] = range ?? [0, Math.max(...points.map(([, y]) => y)) * 1.05 || 1];
+  const values = points.map(([, y]) => y);
+  const [least, greatest] = range ?? [Math.min(...values) / 1.1, Math.max(...values) * 1.1];
+  const [scale, back] = range ? [(v) => v, (v) => v] : [Math.log, Math.exp];
+  const [low, high] = [scale(least), scale(greatest)];
   const x = (v) => left + (v / most) * (width - left - right);
-  const y = (v) => top + (1 - (v - low) / (high - low)) * (height - top - bottom);
+  const y = (v) => top + (1 - (scale(v) - low) / (high - low)) * (height - top - bottom);
   const drawing = svg("svg", { class: "chart", viewBox: `0 0 ${width} ${height}`, role: "img" });
   const last = series.map((line, i) => line.length ? `${details[i].name}: ${line[line.length - 1][1].toFixed(2)} after ${short(line[line.length - 1][0])} examples` : "").filter(Boolean);
   drawing.setAttribute("aria-label", `${title}. ${last.join("; ")}`);
   for (let i = 0; i <= 4; i++) {
-    const value = low + (i / 4) * (high - low);
+    const value = back(low + (i / 4) * (high - low));
     drawing.append(svg("line", { class: "grid", x1: left, x2: width - right, y1: y(value), y2: y(value) }));
     drawing.append(svg("text", { x: left - 6, y: y(value) + 4, "text-anchor": "end" }, short(value)));
     drawing.append(svg("text", { x: x((i / 4) * most), y: height - 8, "text-anchor": i === 4 ? "end" : i ? "middle" : "start" }, short((i / 4) * most)));
   }
   series.forEach((line, i) => {
-    const path = line.map(([a, b]) => `${x(a).toFixed(1)},${y(Math.min(high, Math.max(low, b))).toFixed(1)}`).join(" ");
+    const path = line.map(([a, b]) => `${x(a).toFixed(1)},${y(Math.min(greatest, Math.max(least, b))).toFixed(1)}`).join(" ");
     drawing.append(svg("polyline", { class: `curve ${i ? "two" : "one"}`, points: path }));
   });
   return make("figure", {}, caption, drawing);

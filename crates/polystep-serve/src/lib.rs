@@ -73,7 +73,7 @@ struct App {
     time_limit: Duration,
 }
 
-/// Serves until a signal (Ctrl-C, SIGTERM) arrives, then finishes what runs. `ready` is called with the address once
+/// Serves until a signal (Ctrl-C, SIGTERM, SIGHUP) arrives, then finishes what runs. `ready` is called with the address once
 /// requests are answered.
 pub fn serve(settings: &ServeSettings, ready: impl FnOnce(SocketAddr)) -> Result<(), ServeError> {
     let runtime = tokio::runtime::Builder::new_multi_thread()

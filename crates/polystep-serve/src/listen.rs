@@ -26,16 +26,20 @@ const HEADER: Duration = Duration::from_secs(10);
 /// The longest that a connection is kept.
 const KEPT: Duration = Duration::from_secs(300);
 
-/// Ctrl-C or SIGTERM. A second one ends the program at once.
+/// Ctrl-C, SIGTERM or SIGHUP. A second one ends the program at once.
 pub fn signal() -> Result<impl Future<Output = ()>, ServeError> {
     #[cfg(unix)]
-    let mut terminate =
-        tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()).map_err(ServeError::Runtime)?;
+    let (mut terminate, mut hang_up) = {
+        use tokio::signal::unix::{SignalKind, signal};
+        let on = |kind| signal(kind).map_err(ServeError::Runtime);
+        (on(SignalKind::terminate())?, on(SignalKind::hangup())?)
+    };
     let mut next = async move || {
         #[cfg(unix)]
         tokio::select! {
             _ = tokio::signal::ctrl_c() => {}
             _ = terminate.recv() => {}
+            _ = hang_up.recv() => {}
         }
         #[cfg(not(unix))]
         let _ = tokio::signal::ctrl_c().await;

@@ -1,20 +1,21 @@
 //! The user's runs: the folders under `--runs`, while they train and when they are done.
 //!
 //! A run is found by comparing its name with the folders that are there, so no name can lead out of `--runs`. Whether a run
-//! still trains is told from its log, which grows while it does: reading it disturbs nobody.
+//! still trains is told from its lease, which only the process that trains it holds. Reading it disturbs nobody.
 
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use polystep_record::{LogLine, RunFolder};
+use polystep_record::folder::lease_of;
+use polystep_record::{CampaignFolder, LeaseHolder, LogLine, RunFolder};
 use polystep_study::{StoredRun, report};
 use serde::Serialize;
 
 use crate::error::Refusal;
 
-/// A run whose log did not grow for so long has stopped.
+/// A run whose log did not grow for so long has stopped, if its process is on another host.
 const SILENCE: Duration = Duration::from_secs(600);
 /// The end of a log, in which the last validation is looked for.
 const TAIL: u64 = 64 * 1024;
@@ -27,9 +28,11 @@ const POINTS: usize = 400;
 pub enum RunState {
     /// It has its numbers.
     Finished,
-    /// Its log grows.
+    /// A process is at it.
     Training,
-    /// It has neither ended nor grown for ten minutes.
+    /// It ended with an error, or its process was killed.
+    Failed,
+    /// It was interrupted, and can go on.
     Stopped,
 }
 
@@ -40,6 +43,9 @@ pub struct ListedRun {
     pub name: String,
     /// What it is doing.
     pub state: RunState,
+    /// Why it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
     /// Examples seen, at its last line.
     pub examples: Option<u64>,
     /// Full proofs at its last validation, in percent.
@@ -84,18 +90,31 @@ fn listed(name: String, folder: &RunFolder) -> ListedRun {
     let lines = tail(&folder.log());
     let examples = lines.iter().filter_map(LogLine::progress).map(|(_, examples, _)| examples).next_back();
     let full_proof = lines.iter().rev().find_map(LogLine::valid).map(|valid| 100.0 * valid.full_proof);
-    ListedRun { name, state: state(folder), examples, full_proof, model: folder.has_model() }
+    let (state, why) = state(folder);
+    ListedRun { name, state, why, examples, full_proof, model: folder.has_model() }
 }
 
-fn state(folder: &RunFolder) -> RunState {
-    let grown = |path: PathBuf| fs::metadata(path).and_then(|meta| meta.modified()).ok();
-    let age = |time: SystemTime| time.elapsed().unwrap_or_default();
-    // A run that has just begun has no log yet.
-    let latest = grown(folder.log()).or_else(|| grown(folder.config()));
-    match latest {
-        _ if folder.is_finished() => RunState::Finished,
-        Some(time) if age(time) < SILENCE => RunState::Training,
-        _ => RunState::Stopped,
+/// What a run is doing; and of one that failed, why.
+fn state(folder: &RunFolder) -> (RunState, Option<String>) {
+    if folder.is_finished() {
+        return (RunState::Finished, None);
+    }
+    let lease = lease_of(folder.path());
+    if let Some(holder) = LeaseHolder::read(&lease) {
+        let grown = |path: PathBuf| fs::metadata(path).and_then(|meta| meta.modified()).ok();
+        // A run that has just begun has no log yet.
+        let latest = grown(folder.log()).or_else(|| grown(folder.config()));
+        let silent = latest.is_none_or(|time| time.elapsed().unwrap_or_default() >= SILENCE);
+        let lives = holder.process.lives() || !silent;
+        return (if lives { RunState::Training } else { RunState::Stopped }, None);
+    }
+    match CampaignFolder::new(folder.path()).failure() {
+        Ok(Some(failure)) => (RunState::Failed, Some(failure.why)),
+        Err(damaged) => (RunState::Failed, Some(damaged.to_string())),
+        Ok(None) if lease.exists() => {
+            (RunState::Failed, Some("its process was killed; polystep train --resume continues it".to_owned()))
+        }
+        Ok(None) => (RunState::Stopped, None),
     }
 }
 
@@ -155,13 +174,15 @@ impl RunDetail {
                 proofs: full.of,
             })
         });
+        let (state, why) = state(&run.folder);
+        let notes = why.map(|why| format!("it failed: {why}")).into_iter().chain(run.notes);
         Ok(RunDetail {
             title: run.keys.title(),
-            state: state(&run.folder),
+            state,
             train: thinned(train.collect()),
             valid: thinned(valid.collect()),
             tests: tests.collect(),
-            notes: run.notes,
+            notes: notes.collect(),
             name: run.name,
         })
     }
@@ -183,6 +204,7 @@ pub fn report_page(folder: &Path) -> Result<String, Refusal> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use polystep_record::{Lease, RunFailure};
 
     fn begun(runs: &Path, name: &str) -> PathBuf {
         let folder = runs.join(name);
@@ -209,10 +231,12 @@ mod tests {
     }
 
     #[test]
-    fn a_run_trains_while_its_log_grows() {
+    fn a_run_trains_while_a_process_is_at_it() {
         let place = tempfile::tempdir().unwrap();
         let folder = begun(place.path(), "a");
         let list = || RunList::new(Some(place.path().to_path_buf())).list().remove(0);
+        assert_eq!(list().state, RunState::Stopped, "nobody is at it");
+        let lease = Lease::take(&lease_of(&folder)).unwrap();
         assert_eq!(list().state, RunState::Training, "it has just begun");
         let valid = r#"{"kind":"valid","step":9,"examples":90,"full_proof":0.5,"stepwise":0.75}"#;
         let log = folder.join("metrics.jsonl");
@@ -220,9 +244,22 @@ mod tests {
             .unwrap();
         let run = list();
         assert_eq!((run.state, run.examples, run.full_proof), (RunState::Training, Some(100), Some(50.0)));
-        let long_ago = SystemTime::now() - 2 * SILENCE;
+
+        // It fails.
+        let failure = RunFailure { why: "no disk".into(), log: "a.log".into(), holder: lease.holder().clone() };
+        drop(lease);
+        CampaignFolder::new(&folder).fail(&failure).unwrap();
+        assert_eq!((list().state, list().why.as_deref()), (RunState::Failed, Some("no disk")));
+        assert_eq!(RunDetail::of(&folder).unwrap().notes[0], "it failed: no disk");
+
+        // A process of which nothing is known here is at it again, and then says nothing for long.
+        CampaignFolder::new(&folder).forget_failure().unwrap();
+        fs::write(lease_of(&folder), "{}").unwrap();
+        assert_eq!(list().state, RunState::Training);
+        let long_ago = std::time::SystemTime::now() - 2 * SILENCE;
         File::options().append(true).open(&log).unwrap().set_modified(long_ago).unwrap();
         assert_eq!(list().state, RunState::Stopped);
+
         fs::write(folder.join("metrics.json"), "{}").unwrap();
         assert_eq!(list().state, RunState::Finished);
         let detail = RunDetail::of(&folder).unwrap();

@@ -157,6 +157,26 @@ impl Column {
     }
 }
 
+/// Where `metrics.json` has the errors of a kind of step, by the kind's place in the list.
+pub fn errors_of_kind(place: usize) -> String {
+    format!("/greedy/errors/kinds/{place}")
+}
+
+/// A part of an evaluation and its JSON pointer, which is made of the names of the fields.
+macro_rules! part {
+    ($evaluation:ident.$way:ident.$field:ident) => {{
+        let part = $evaluation.$way.as_ref().map(|way| way.$field);
+        (part, concat!("/", stringify!($way), "/", stringify!($field)))
+    }};
+}
+
+/// A part of the sure answers' numbers, and the name of its field.
+macro_rules! sure_part {
+    ($field:ident) => {
+        (|sure: Sure| sure.$field, stringify!($field))
+    };
+}
+
 impl Cell {
     /// Our number of an evaluation in a column, and its pointers in `metrics.json`. Counts have none.
     pub fn measured(column: Column, metrics: &Metrics, evaluation: &Evaluation) -> Cell {
@@ -176,7 +196,7 @@ impl Cell {
             pointers: [Some(format!("{place}/percent")), None],
             ..cell.clone()
         };
-        let right = |right: Option<Right>, place: &str| Cell {
+        let right = |(right, place): (Option<Right>, &str)| Cell {
             symbolic: right.map(|r| r.symbolic.percent),
             pointers: ["exact", "symbolic"].map(|way| Some(format!("{place}/{way}/percent"))),
             ..share(right.map(|r| r.exact), place)
@@ -185,29 +205,32 @@ impl Cell {
             beam.and_then(|b| b.calibration.as_ref()).map(|calibration| calibration.sure),
             beam.and_then(|b| b.calibration_symbolic),
         ];
-        let sure = |part: fn(Sure) -> Option<Proportion>, name: &str| Cell {
+        let calibrations =
+            |name: &str| ["calibration", "calibration_symbolic"].map(|way| Some(format!("/beam/{way}/{name}")));
+        let sure = |(part, name): (fn(Sure) -> Option<Proportion>, &str)| Cell {
             symbolic: symbolic.and_then(part).map(|p| p.percent),
-            pointers: ["calibration", "calibration_symbolic"].map(|way| Some(format!("/beam/{way}/{name}/percent"))),
+            pointers: calibrations(&format!("{name}/percent")),
             ..share(exact.and_then(part), "")
         };
         match column.quantity {
             EquationSize | EndpointSize => cell,
             EndpointExamples => count(one_shot),
             Examples => count(!one_shot),
-            EndpointAccuracy => right(greedy.filter(|_| one_shot).map(|g| g.full_proof), "/greedy/full_proof"),
-            FullProof => right(greedy.filter(|_| proofs).map(|g| g.full_proof), "/greedy/full_proof"),
-            Stepwise => right(greedy.filter(|_| proofs).map(|g| g.stepwise), "/greedy/stepwise"),
-            Top1 => right(beam.map(|b| b.top1), "/beam/top1"),
-            AnyOf5 => right(beam.map(|b| b.any5), "/beam/any5"),
-            SureRate => share(exact.and_then(|s| s.sure_rate), "/beam/calibration/sure_rate"),
-            Precision => sure(|s| s.precision, "precision"),
-            Recall => sure(|s| s.recall, "recall"),
-            F1 => Cell {
-                ours: exact.and_then(|s| s.f1),
-                symbolic: symbolic.and_then(|s| s.f1),
-                pointers: ["calibration", "calibration_symbolic"].map(|way| Some(format!("/beam/{way}/f1"))),
-                ..cell
-            },
+            EndpointAccuracy if one_shot => right(part!(evaluation.greedy.full_proof)),
+            FullProof if proofs => right(part!(evaluation.greedy.full_proof)),
+            Stepwise if proofs => right(part!(evaluation.greedy.stepwise)),
+            EndpointAccuracy | FullProof | Stepwise => cell,
+            Top1 => right(part!(evaluation.beam.top1)),
+            AnyOf5 => right(part!(evaluation.beam.any5)),
+            // Which answers are sure depends on no test, so this one is the same by both.
+            SureRate => Cell { symbolic: None, ..sure(sure_part!(sure_rate)) },
+            Precision => sure(sure_part!(precision)),
+            Recall => sure(sure_part!(recall)),
+            F1 => {
+                let (part, name) = sure_part!(f1);
+                let [ours, symbolic] = [exact, symbolic].map(|sure| sure.and_then(part));
+                Cell { ours, symbolic, pointers: calibrations(name), ..cell }
+            }
             FirstError(kind) | AllErrors(kind) => {
                 let kinds = greedy.map_or(&[][..], |g| &g.errors.kinds);
                 let found = kinds.iter().enumerate().find(|(_, errors)| errors.kind == kind);
@@ -215,7 +238,7 @@ impl Cell {
                 let which = if first { "first" } else { "total" };
                 let place = found.map_or(0, |(i, _)| i);
                 let errors = found.and_then(|(_, errors)| if first { errors.first } else { errors.total });
-                share(errors, &format!("/greedy/errors/kinds/{place}/{which}"))
+                share(errors, &format!("{}/{which}", errors_of_kind(place)))
             }
             Exercises(drill) => {
                 let kind = drill.name();

@@ -29,7 +29,7 @@ pub struct ConfigDifference {
 
 /// The keys in which configurations differ, in alphabetical order.
 pub fn differences(configs: &[toml::Table]) -> Vec<ConfigDifference> {
-    let flat: Vec<BTreeMap<String, String>> = configs.iter().map(flatten).collect();
+    let flat: Vec<BTreeMap<String, String>> = configs.iter().map(texts).collect();
     let keys: BTreeSet<&String> = flat.iter().flat_map(BTreeMap::keys).collect();
     let difference = |key: &String| {
         let values: Vec<Option<String>> = flat.iter().map(|f| f.get(key).cloned()).collect();
@@ -38,11 +38,16 @@ pub fn differences(configs: &[toml::Table]) -> Vec<ConfigDifference> {
     keys.into_iter().filter_map(difference).collect()
 }
 
-fn flatten(table: &toml::Table) -> BTreeMap<String, String> {
-    let entries = |(key, value): (&String, &toml::Value)| match value {
-        toml::Value::Table(inner) => flatten(inner).into_iter().map(|(k, text)| (format!("{key}.{k}"), text)).collect(),
-        toml::Value::String(text) => vec![(key.clone(), text.clone())],
-        other => vec![(key.clone(), other.to_string())],
+fn texts(config: &toml::Table) -> BTreeMap<String, String> {
+    let text = |value: &toml::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    flattened(config).into_iter().map(|(key, value)| (key, text(value))).collect()
+}
+
+/// The values of a TOML table under their dotted keys.
+pub fn flattened<'a>(table: &'a toml::Table) -> Vec<(String, &'a toml::Value)> {
+    let entries = |(key, value): (&'a String, &'a toml::Value)| match value {
+        toml::Value::Table(inner) => flattened(inner).into_iter().map(|(k, v)| (format!("{key}.{k}"), v)).collect(),
+        other => vec![(key.clone(), other)],
     };
     table.iter().flat_map(entries).collect()
 }
@@ -145,7 +150,7 @@ pub fn seed_groups(runs: &[(Option<&toml::Table>, Option<&Metrics>)]) -> Vec<See
     let mut groups: BTreeMap<Vec<(String, String)>, Vec<usize>> = BTreeMap::new();
     for (i, (config, metrics)) in runs.iter().enumerate() {
         if let (Some(config), Some(_)) = (config, metrics) {
-            let rest = flatten(config).into_iter().filter(|(key, _)| key.rsplit('.').next() != Some("seed"));
+            let rest = texts(config).into_iter().filter(|(key, _)| key.rsplit('.').next() != Some("seed"));
             groups.entry(rest.collect()).or_default().push(i);
         }
     }

@@ -79,6 +79,7 @@ pub fn evaluate(set: &TestSet, inputs: &Inputs) -> Result<Evaluation, StudyError
         vars: set.vars,
         space: None,
         unguarded: false,
+        long: false,
         greedy: inputs.greedy.as_deref().map(metrics::greedy).transpose()?.flatten(),
         recursive: inputs.recursive.as_deref().and_then(recursive::score),
         assisted: inputs.assisted.as_deref().and_then(|records| assisted::score(records, BEAMS)),

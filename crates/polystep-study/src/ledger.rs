@@ -3,6 +3,7 @@
 //! A line is a function of the records alone, so a ledger can always be made again from them. An existing file is still read
 //! first. If it is damaged, or if another tool wrote it, the command names it and leaves it as it is.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::columns::{Column, Quantity, Unit};
@@ -14,7 +15,7 @@ use crate::side_by_side::Cell;
 use crate::tables::{Kind, Need, PaperRow, PaperTable, Recipe, size_of_config};
 use polystep_record::RecordError;
 use polystep_record::folder::read_text;
-use polystep_record::paper::KEYS;
+use polystep_record::paper::KeyColumn;
 
 /// A row of a table with our numbers.
 #[derive(Clone, PartialEq, Debug)]
@@ -98,6 +99,9 @@ fn tested(column: Column, metrics: &Metrics) -> Cell {
 const HYPER: [(&str, &str, &str); 3] =
     [("emb", "model", "d"), ("dropout", "model", "dropout"), ("batch", "train", "batch")];
 
+/// Percent of validation proofs: after how many examples a run first had as many right.
+const MILESTONES: [u32; 3] = [90, 95, 99];
+
 /// A field of a line, under the name of its column.
 struct Field {
     name: String,
@@ -126,8 +130,9 @@ fn line(table: &PaperTable, filled: Option<&FilledRow<'_>>) -> Vec<Field> {
     let run = record.map(|record| &record.metrics.run);
     let mut all = Vec::new();
     for key in table.keys() {
-        let text = filled.and_then(|filled| filled.row.text(key)).map(str::to_owned);
-        all.push(Field { words: !key.ends_with("vars"), ..words(key, text) });
+        let text = filled.and_then(|filled| filled.row.key(key)).map(str::to_owned);
+        let count = matches!(key, KeyColumn::Vars | KeyColumn::TrainVars | KeyColumn::TestVars);
+        all.push(Field { words: !count, ..words(key.name(), text) });
     }
     if table.kind() == Kind::Sizes {
         // The estimates of sizes are made elsewhere. Their ledger is their only record.
@@ -157,6 +162,7 @@ fn line(table: &PaperTable, filled: Option<&FilledRow<'_>>) -> Vec<Field> {
         let evaluation = filled.and_then(|filled| filled.evaluation);
         let recursive = evaluation.and_then(|e| Some(e.recursive.as_ref()?.recursive_exact.percent));
         all.push(percents("recursive_exact", recursive));
+        all.push(percents("recursive_recovered", evaluation.and_then(|e| e.recursive.as_ref()?.recovered())));
         all.push(percents("malformed", evaluation.and_then(|e| Some(e.greedy.as_ref()?.malformed.percent))));
         if !has("train_examples") {
             all.push(numbers("train_examples", run.and_then(|run| Some(run.examples?.to_string()))));
@@ -171,6 +177,14 @@ fn line(table: &PaperTable, filled: Option<&FilledRow<'_>>) -> Vec<Field> {
                 all.push(percents(name, cell(i).and_then(|cell| Some(cell.at_paper_examples?.full_proof))));
             }
         }
+    }
+    if table.kind() != Kind::Sizes {
+        for percent in MILESTONES {
+            let reached = record.and_then(|record| record.examples_until(percent));
+            all.push(numbers(&format!("examples_to_{percent}"), reached.map(|n| n.to_string())));
+        }
+        let ratio = record.and_then(RunRecord::space_per_polynomial);
+        all.push(numbers("space_per_polynomial", ratio.map(|ratio| format!("{ratio:.1}"))));
     }
     all.push(numbers("seed", filled.map(|filled| filled.seed.to_string())));
     all.push(numbers("seconds", run.and_then(|run| Some(format!("{:.0}", run.seconds?)))));
@@ -192,8 +206,9 @@ impl Ledger {
     /// The line of a row of sizes, if it has one: the fields under their names.
     pub fn line_of<'a>(&'a self, row: &PaperRow) -> Option<impl Fn(&str) -> Option<&'a str>> {
         let place = |name: &str| self.header.iter().position(|h| h == name);
-        let has =
-            |line: &[String], key, value| place(key).and_then(|at| line.get(at)).is_some_and(|text| text == value);
+        let has = |line: &[String], key: KeyColumn, value| {
+            place(key.name()).and_then(|at| line.get(at)).is_some_and(|text| text == value)
+        };
         let line = self.lines.iter().find(|line| row.keys().all(|(key, value)| has(line, key, value)))?;
         Some(move |name: &str| line.get(place(name)?).map(String::as_str))
     }
@@ -250,10 +265,10 @@ impl Ledger {
     /// Which of its lines, numbered as in the file, another ledger has no line for.
     pub fn unknown_to(&self, other: &Ledger) -> Vec<usize> {
         let key = |ledger: &Ledger, line: &[String]| -> Vec<String> {
-            let wanted = |name: &str| name == "seed" || KEYS.contains(&name);
+            let wanted = |name: &str| name == "seed" || KeyColumn::named(name).is_some();
             ledger.header.iter().zip(line).filter(|(name, _)| wanted(name)).map(|(_, text)| text.clone()).collect()
         };
-        let known: Vec<_> = other.lines.iter().map(|line| key(other, line)).collect();
+        let known: BTreeSet<_> = other.lines.iter().map(|line| key(other, line)).collect();
         let lines = self.lines.iter().enumerate();
         lines.filter(|(_, line)| !known.contains(&key(self, line))).map(|(i, _)| i + 2).collect()
     }

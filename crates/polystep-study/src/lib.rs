@@ -21,7 +21,7 @@
 //! The modules, in the order of the data:
 //!
 //! 1. [`score`] judges one prediction. [`metrics`] adds the scores up to an evaluation, with [`calibration`] ([`ranking`]),
-//!    [`wrong_steps`], [`slices`] and [`recursive`] proofs. [`evaluate()`] does all of this.
+//!    [`wrong_steps`], [`slices`], [`digits`] and [`recursive`] proofs. [`evaluate()`] does all of this.
 //! 2. [`columns`] are the columns of the paper's tables, filled from an evaluation. [`side_by_side`] sets our numbers beside the
 //!    paper's. [`grid`] writes such tables as Markdown and LaTeX, [`csv`] as CSV, and [`number`] formats their numbers.
 //! 3. [`run`] reads the folder of a run. [`compare`] compares several runs proof by proof ([`paired`]), and [`matrix`] shows
@@ -36,6 +36,7 @@ pub mod chart;
 pub mod columns;
 pub mod compare;
 pub mod csv;
+pub mod digits;
 pub mod error;
 pub mod evaluate;
 pub mod grid;

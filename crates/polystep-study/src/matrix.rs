@@ -12,19 +12,19 @@ use crate::grid::Grid;
 use crate::metrics::{Evaluation, Metrics};
 use crate::number::{CountFormat, number};
 use crate::side_by_side::{Cell, Heading, SideBySide, SideRow, cells_of_run};
+use polystep_record::paper::KeyColumn;
 use polystep_record::{Keys, TestSet, key_text};
 
-named! {
-    "measure";
-    /// What a matrix shows.
-    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-    pub enum Measure {
-        /// Proofs with every step right; a one-shot model's only number.
-        FullProof = "Full proof",
-        /// Steps that are right.
-        Stepwise = "Stepwise",
-    }
+/// What a matrix shows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Measure {
+    /// Proofs with every step right; a one-shot model's only number.
+    FullProof,
+    /// Steps that are right.
+    Stepwise,
 }
+
+named!(Measure, "measure": FullProof "Full proof", Stepwise "Stepwise");
 
 impl Measure {
     /// Whether a column shows it, on a set of this name. A one-shot model has columns of its own for its only number.
@@ -149,11 +149,12 @@ impl Matrix {
 
     /// One CSV row per entry, under the key columns of the paper's tables.
     pub fn csv(&self) -> String {
-        const KEYS: &str = "train_vars,test_vars,train_config,test_config,setting,granularity,notation,run";
+        use KeyColumn::{Granularity, Notation, Run, Setting, TestConfig, TestVars, TrainConfig, TrainVars};
+        let keys = [TrainVars, TestVars, TrainConfig, TestConfig, Setting, Granularity, Notation, Run];
         const NUMBERS: [&str; 5] = ["", "_symbolic", "_lo", "_hi", "_paper"];
         let names = ["full_proof_acc", "stepwise_acc"].into_iter();
         let header = names.flat_map(|name| NUMBERS.map(|suffix| format!("{name}{suffix}")));
-        let header = KEYS.split(',').map(str::to_owned).chain(header).collect();
+        let header = keys.map(|key| key.to_string()).into_iter().chain(header).collect();
         let line = |row: &MatrixRow, set: &TestSet, entry: &MatrixEntry| {
             let Keys { vars, config, setting, granularity, notation, .. } = &row.trained;
             let counts = [vars.to_string(), set.vars.to_string()];
@@ -208,6 +209,7 @@ mod tests {
             raw_exact: None,
             malformed: share(0),
             by_kind: [("add4".to_owned(), share(right))].into(),
+            by_class: Default::default(),
             errors: Errors::default(),
             slices: Slices::default(),
         };

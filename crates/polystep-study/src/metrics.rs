@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use polystep_core::StepKind;
+use polystep_core::{StepClass, StepKind};
 use polystep_record::Proportion;
 
 use crate::calibration::{Answer, THRESHOLD, calibrate, sure_at};
@@ -36,6 +36,14 @@ pub fn greedy(outcomes: &[ScoredStep]) -> Result<Option<Greedy>, StudyError> {
         by_kind.entry(&outcome.kind_name).or_default().push(outcome.verdict.exact());
     }
     let by_kind = by_kind.into_iter().filter_map(|(kind, right)| Some((kind.to_owned(), Proportion::of(right)?)));
+    let mut by_class: BTreeMap<StepClass, Vec<bool>> = BTreeMap::new();
+    for outcome in outcomes {
+        by_class
+            .entry(outcome.class.unwrap_or(StepClass::of_kind(outcome.kind)))
+            .or_default()
+            .push(outcome.verdict.exact());
+    }
+    let by_class = by_class.into_iter().filter_map(|(class, right)| Some((class, Proportion::of(right)?)));
     let sliced: Vec<_> = outcomes.iter().map(|o| (o.features, !o.verdict.exact())).collect();
     Ok(Some(Greedy {
         full_proof,
@@ -43,6 +51,7 @@ pub fn greedy(outcomes: &[ScoredStep]) -> Result<Option<Greedy>, StudyError> {
         raw_exact: Proportion::of(outcomes.iter().filter_map(|o| o.raw_exact)),
         malformed,
         by_kind: by_kind.collect(),
+        by_class: by_class.collect(),
         errors: wrong_steps::count(kinds.iter().map(Vec::as_slice)),
         slices: slices(&sliced),
     }))

@@ -13,7 +13,8 @@ use crate::error::StudyError;
 use crate::metrics::{Evaluation, Metrics};
 use crate::tables::AskedSet;
 use polystep_record::folder::read_text;
-use polystep_record::{JsonLines, Keys, LogLine, PaperSetting, RecordError, RunFolder, ValidLine};
+use polystep_record::paper::size_estimate;
+use polystep_record::{JsonLines, Keys, LogLine, PaperSetting, RecordError, RunFolder, TestSet, ValidLine};
 
 /// Bytes of learning curves that are worth keeping.
 const CURVES: usize = 80_000;
@@ -82,6 +83,21 @@ impl RunRecord {
         self.log.iter().rev().filter_map(LogLine::valid).find_map(validation)
     }
 
+    /// After how many examples a validation first had so many percent of its proofs right; none if none had.
+    pub fn examples_until(&self, percent: u32) -> Option<u64> {
+        let reached = |line: &&ValidLine| 100.0 * line.full_proof >= f64::from(percent);
+        self.log.iter().filter_map(LogLine::valid).find(reached).map(|line| line.examples)
+    }
+
+    /// How many unsimplified polynomials the paper estimates its space to have, for each polynomial that was trained on. A run that
+    /// learned several spaces, or one of its own, has no such number.
+    pub fn space_per_polynomial(&self) -> Option<f64> {
+        let Keys { config, vars, also, .. } = &self.metrics.keys;
+        let [equations, _] = size_estimate(&TestSet::new(config, *vars)).filter(|_| also.is_empty())?;
+        let proofs = self.metrics.other.get("proofs")?.as_f64().filter(|proofs| *proofs > 0.0)?;
+        Some(equations / proofs)
+    }
+
     /// What the model did on a set.
     pub fn evaluation(&self, set: &AskedSet) -> Option<&Evaluation> {
         self.metrics.evaluations.iter().find(|e| e.config == set.config && e.vars == set.vars)
@@ -108,11 +124,17 @@ impl RunRecord {
             return;
         }
         let measured = |e: &Evaluation| (e.greedy.as_ref().map(|g| g.full_proof.exact.of), e.beam.is_some());
-        for theirs in &other.metrics.evaluations {
-            match self.metrics.evaluations.iter_mut().find(|ours| ours.set() == theirs.set()) {
-                Some(ours) if measured(ours) < measured(theirs) => *ours = theirs.clone(),
-                Some(_) => {}
-                None => self.metrics.evaluations.push(theirs.clone()),
+        let both = [
+            (&mut self.metrics.evaluations, &other.metrics.evaluations),
+            (&mut self.metrics.long, &other.metrics.long),
+        ];
+        for (all, others) in both {
+            for theirs in others {
+                match all.iter_mut().find(|ours| ours.set() == theirs.set()) {
+                    Some(ours) if measured(ours) < measured(theirs) => *ours = theirs.clone(),
+                    Some(_) => {}
+                    None => all.push(theirs.clone()),
+                }
             }
         }
     }
@@ -259,6 +281,7 @@ mod tests {
                 raw_exact: None,
                 malformed: share,
                 by_kind: BTreeMap::new(),
+                by_class: BTreeMap::new(),
                 errors,
                 slices,
             };

@@ -4,7 +4,7 @@
 //! malformed, never dropped.
 
 use polystep_core::arithmetic::kind_name;
-use polystep_core::{Judgement, Setting, StepKind, Verdict, Writing, token};
+use polystep_core::{Judgement, Setting, StepClass, StepKind, Verdict, Writing, token};
 
 use crate::calibration;
 use crate::metrics::ANY;
@@ -31,6 +31,8 @@ pub struct ScoredStep {
     pub kind: StepKind,
     /// Its name; an exercise's carries its digits.
     pub kind_name: String,
+    /// How hard the step is; nothing if its input cannot be read.
+    pub class: Option<StepClass>,
     /// How the answer turned out.
     pub verdict: Verdict,
     /// Whether a calculator's brackets are the expected ones; nothing in other settings.
@@ -69,11 +71,13 @@ pub fn score(prediction: &Prediction, writing: &Writing) -> ScoredStep {
 /// Scores one prediction whose answers were judged before.
 pub fn score_judged(prediction: &Prediction, judged: &StepVerdict, writing: &Writing) -> ScoredStep {
     let Prediction { proof, step, kind, input, target, beams } = prediction;
+    let tokens = token::encode(input).unwrap_or_default();
     ScoredStep {
         proof: proof.clone(),
         step: *step,
         kind: *kind,
-        kind_name: kind_name(*kind, &token::encode(input).unwrap_or_default()),
+        kind_name: kind_name(*kind, &tokens),
+        class: writing.class(*kind, &tokens),
         verdict: judged.verdict,
         raw_exact: judged.raw_exact,
         best: judged.best,
@@ -137,6 +141,7 @@ mod tests {
         assert!(outcome.best.exact() && outcome.best.symbolic());
         assert_eq!(outcome.confidence, Some(Confidence { margin: 1.0, logprob: -0.5 }));
         assert_eq!((outcome.features.terms, outcome.features.coefficient), (3, 3));
+        assert_eq!(outcome.class, Some(StepClass::MulMulti0));
     }
 
     #[test]

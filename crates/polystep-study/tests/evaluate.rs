@@ -58,6 +58,8 @@ fn by_hand() {
     assert_eq!((greedy.stepwise.exact.count, greedy.stepwise.exact.of), (2, 5));
     assert_eq!(greedy.stepwise.symbolic.count, 3);
     assert_eq!(greedy.malformed.count, 1);
+    let classes: Vec<_> = greedy.by_class.iter().map(|(class, right)| (class.name(), right.count, right.of)).collect();
+    assert_eq!(classes, [("mul_multi0", 1, 2), ("sumstep", 1, 3)]);
     assert_eq!(greedy.raw_exact, None);
     let kind = |kind| greedy.errors.of_kind(kind).unwrap();
     assert_eq!((greedy.errors.wrong_proofs, greedy.errors.wrong_steps), (2, 3));

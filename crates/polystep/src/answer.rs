@@ -82,11 +82,12 @@ pub struct Args {
 
 /// Answers.
 pub fn run(args: Args) -> Result<()> {
-    args.stop.listen()?;
     args.threads.start()?;
     let trained = trained_model::open(&args.model)?;
     let writing = &trained.home().writing;
     let questions = read(args.file.as_deref(), args.decode, writing)?;
+    // Only now: while it waits for standard input there is nothing to put away, and a signal ends it at once.
+    args.stop.listen()?;
     let mut stepper = trained_model::stepper(&trained, args.device, args.threads.count())?;
     note(format_args!("{} on {}", args.model.display(), stepper.device()));
     let mut out = OutputStream::create(args.out.as_deref())?;

@@ -196,39 +196,40 @@ impl StopArgs {
 pub struct Named<T>(pub T);
 
 macro_rules! named {
-    ($type:ty: $($name:literal $value:expr, $help:literal;)+) => {
+    ($type:ty: $($value:expr, $help:literal;)+) => {
         impl ValueEnum for Named<$type> {
             fn value_variants<'a>() -> &'a [Self] {
                 &[$(Named($value)),+]
             }
 
             fn to_possible_value(&self) -> Option<PossibleValue> {
-                let named = [$((Named($value), $name, $help)),+];
-                named.into_iter().find(|n| n.0 == *self).map(|n| PossibleValue::new(n.1).help(n.2))
+                let told = [$(($value, $help)),+];
+                let (value, help) = told.into_iter().find(|(value, _)| *value == self.0)?;
+                Some(PossibleValue::new(value.name()).help(help))
             }
         }
     };
 }
 
 named! { Retry:
-    "factor" Retry::Factor, "the factor that broke its product's cap";
-    "product" Retry::Product, "the product, with a new number of factors";
-    "polynomial" Retry::Polynomial, "everything";
+    Retry::Factor, "the factor that broke its product's cap";
+    Retry::Product, "the product, with a new number of factors";
+    Retry::Polynomial, "everything";
 }
 
 named! { Variables:
-    "all" Variables::All, "all of them";
-    "uniform" Variables::Uniform, "a random number of them, uniform in 1 to --vars";
+    Variables::All, "all of them";
+    Variables::Uniform, "a random number of them, uniform in 1 to --vars";
 }
 
 named! { TermOrder:
-    "paper" TermOrder::Paper, "degree, then fewer variables first, then x1, x2, ...";
-    "grlex" TermOrder::Grlex, "degree, then x1, x2, ...";
+    TermOrder::Paper, "degree, then fewer variables first, then x1, x2, ...";
+    TermOrder::Grlex, "degree, then x1, x2, ...";
 }
 
 named! { Purpose:
-    "train" Purpose::Train, "training polynomials, guarded";
-    "valid" Purpose::Valid, "the validation set: curves and choices";
-    "test" Purpose::Test, "the test set: 1000 proofs";
-    "beam" Purpose::Beam, "the beam set: 5000 steps";
+    Purpose::Train, "training polynomials, guarded";
+    Purpose::Valid, "the validation set: curves and choices";
+    Purpose::Test, "the test set: 1000 proofs";
+    Purpose::Beam, "the beam set: 5000 steps";
 }

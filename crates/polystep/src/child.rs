@@ -46,6 +46,8 @@ pub struct Child<'a> {
     pub device: Device,
     /// Its threads; if none, it decides.
     pub threads: Option<usize>,
+    /// What it has in its environment beside ours.
+    pub environment: &'a [(&'static str, std::path::PathBuf)],
     /// Where its output goes, after what is there.
     pub log: &'a Path,
     /// When it must have ended.
@@ -55,7 +57,7 @@ pub struct Child<'a> {
 impl Child<'_> {
     /// Runs the child to its end, and stops it in time for the deadline.
     pub fn run(self, board: &Board) -> Result<Ended> {
-        let Child { name, mut args, device, threads, log, deadline } = self;
+        let Child { name, mut args, device, threads, environment, log, deadline } = self;
         args.extend(["--until-stdin-closes".into(), "--device".into(), device.to_string()]);
         args.extend(threads.into_iter().flat_map(|threads| ["--threads".into(), threads.to_string()]));
         let cannot = || format!("cannot write {}", log.display());
@@ -63,6 +65,7 @@ impl Child<'_> {
         writeln!(file, "$ polystep {}", args.join(" "))?;
         let began = file.metadata()?.len();
         let mut command = launch::another()?;
+        command.envs(environment.iter().map(|(name, value)| (name, value)));
         command.args(&args).stdin(Stdio::piped()).stdout(file.try_clone()?).stderr(file);
         let mut child = command.spawn().context("cannot start a child of this program")?;
         let mut line = board.line(device);

@@ -7,11 +7,11 @@ use clap::Args as ClapArgs;
 use polystep_engine::cpu::Cpu;
 use polystep_engine::cuda::{Cuda, Info};
 use polystep_engine::optest;
-use polystep_engine::{Executor, Scalars, StepResult};
+use polystep_engine::{Executor, Limits, Scalars, StepResult};
 use polystep_learn::config::RunConfig;
 use polystep_learn::feed::{BatchQueue, Counts, Feed, Position};
 use polystep_learn::model::initial_params;
-use polystep_learn::train::{RunSetup, Spent, TRAINING, learning_rate};
+use polystep_learn::train::{RunSetup, Spent, TRAINING, eps, is_late, learning_rate};
 use serde::Serialize;
 
 use crate::args::ThreadArgs;
@@ -23,6 +23,8 @@ use crate::table::{counted, table};
 /// Largest ‖a − b‖ / ‖b‖ of an op's output: bf16 has 8 bits, so single roundings are 0.2 to 0.4 %, and sums of them less
 /// than a few.
 const OP_TOLERANCE: f64 = 0.02;
+/// The same of an op that rounds nothing to bf16.
+const TIGHT_TOLERANCE: f64 = 1e-4;
 /// Largest relative difference of a loss in the short training.
 const LOSS_TOLERANCE: f64 = 0.02;
 /// Steps of the short training, and of the two that must agree.
@@ -154,7 +156,6 @@ impl Doctor {
 
     /// Every op: CUDA against the CPU, or the CPU on one thread against several.
     fn ops(&mut self, cuda: bool) -> Result<()> {
-        let tolerance = if cuda { OP_TOLERANCE } else { 0.0 };
         // Large batches only where a GPU is compared: there it changes its kernels.
         let (quiet, mut agree) = (self.quiet, 0);
         let large: &[usize] = if cuda { &optest::LARGE_ROWS } else { &[] };
@@ -172,7 +173,8 @@ impl Doctor {
             let errors = want.iter().zip(&got).map(|((name, a), (_, b))| (relative(b, a), name.as_str()));
             let (error, name) = errors.fold((0.0, ""), |worst, next| if next.0 >= worst.0 { next } else { worst });
             let said = format!("{} outputs, relative error {error:.1e} ({name})", want.len());
-            let ok = error <= tolerance;
+            let tolerance = if case.tight { TIGHT_TOLERANCE } else { OP_TOLERANCE };
+            let ok = error <= if cuda { tolerance } else { 0.0 };
             // Without a GPU they all agree, which one sentence says better than a wall of zeros.
             self.quiet = quiet || (!cuda && ok);
             self.note(&case.name, ok, said, Some(error))?;
@@ -185,39 +187,51 @@ impl Doctor {
         Ok(())
     }
 
-    /// A short training on both devices, and one of 200 steps twice.
+    /// Short trainings on both devices, and one of 200 steps twice: with the defaults, and with every other setting of the
+    /// optimiser and of the depths.
     fn trainings(&mut self, cuda: bool) -> Result<()> {
-        let setup = RunSetup::new(RunConfig::from_toml(TRAINING_CONFIG, &[])?)?;
+        for (with, settings) in [("", &[][..]), (" with every lever", &LEVERS[..])] {
+            let set: Vec<_> = settings.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
+            self.training(cuda, with, &RunSetup::new(RunConfig::from_toml(TRAINING_CONFIG, &set)?)?)?;
+        }
+        Ok(())
+    }
+
+    fn training(&mut self, cuda: bool, with: &str, setup: &RunSetup) -> Result<()> {
         let short = |cuda| -> Result<Vec<f32>> {
             let mut device = on(cuda).executor(setup.programs(), setup.limits, self.threads)?;
-            Ok(train(device.as_mut(), &setup, SHORT)?.0.iter().map(|result| result.loss).collect())
+            Ok(train(device.as_mut(), setup, SHORT)?.0.iter().map(|result| result.loss).collect())
         };
         let on_cpu = short(false)?;
         let on_cuda = if cuda { Some(short(true)?) } else { None };
         let (first, last) = (on_cpu[0], on_cpu[on_cpu.len() - 1]);
         let said = format!("the loss falls from {first:.3} to {last:.3} in {SHORT} steps");
-        self.note("training on the CPU", last < first, said, None)?;
+        self.note(format!("training on the CPU{with}"), last < first, said, None)?;
         if let Some(on_cuda) = &on_cuda {
             let pairs = on_cpu.iter().zip(on_cuda);
             let error = pairs.map(|(a, b)| f64::from((a - b).abs() / a.abs())).fold(0.0, f64::max);
             let said = format!("losses of {SHORT} steps within {:.2} % of the CPU's", 100.0 * error);
-            self.note("training on CUDA", error <= LOSS_TOLERANCE, said, Some(error))?;
+            self.note(format!("training on CUDA{with}"), error <= LOSS_TOLERANCE, said, Some(error))?;
         }
         let losses = |(i, &cpu)| Losses { step: i + 1, cpu, cuda: on_cuda.as_ref().map(|losses| losses[i]) };
-        self.losses = on_cpu.iter().enumerate().map(losses).collect();
-        self.twice(&setup, cuda)
+        if with.is_empty() {
+            self.losses = on_cpu.iter().enumerate().map(losses).collect();
+        }
+        self.twice(setup, with, cuda)
     }
 
-    fn twice(&mut self, setup: &RunSetup, cuda: bool) -> Result<()> {
+    fn twice(&mut self, setup: &RunSetup, with: &str, cuda: bool) -> Result<()> {
         let steps = if cuda { TWICE } else { SHORT };
         let bits = || -> Result<Vec<u32>> {
             let mut device = on(cuda).executor(setup.programs(), setup.limits, self.threads)?;
             let (results, params) = train(device.as_mut(), setup, steps)?;
             let losses = results.iter().flat_map(|r| [r.loss.to_bits(), r.grad_norm.to_bits()]);
+            let average = device.average()?.unwrap_or_default();
+            let params: Vec<f32> = params.into_iter().chain(average).collect();
             Ok(losses.chain(params.iter().map(|p| p.to_bits())).collect())
         };
         let same = bits()? == bits()?;
-        let name = if cuda { "CUDA twice" } else { "CPU twice" };
+        let name = format!("{} twice{with}", if cuda { "CUDA" } else { "CPU" });
         let said = if same {
             format!("{steps} steps of one seed agree bit for bit, weights included")
         } else {
@@ -243,18 +257,37 @@ warmup = 10
 steps = 200
 ";
 
+/// What a run may set beside the defaults, all at once. The late part begins in the middle of the short training.
+const LEVERS: [(&str, &str); 4] = [
+    ("model.decoder_layers", "3"),
+    ("train.logits", "fp32"),
+    ("train.ema", "0.9"),
+    ("train.late", "{ from = 0.05, batch = 24, eps = 1e-12 }"),
+];
+
 /// Some steps from the first weights on; results and the weights after them.
 fn train(executor: &mut dyn Executor, setup: &RunSetup, steps: u64) -> Result<(Vec<StepResult>, Vec<f32>)> {
-    executor.set_params(&initial_params(&setup.model, &setup.layout, setup.seed()))?;
+    let first = initial_params(&setup.model, &setup.layout, setup.seed());
+    executor.set_params(&first)?;
     let zeros = vec![0.0; setup.layout.len()];
     executor.set_moments(&zeros, &zeros)?;
-    let mut feed = BatchQueue::start(setup.source.as_ref(), setup.limits, Position::default(), Counts::default(), 1)?;
-    let mut examples = 0;
+    if executor.average()?.is_some() {
+        executor.set_average(&first)?;
+    }
+    let batches = |late: bool, position| {
+        let limits = Limits { sequences: setup.config.train.batches()[usize::from(late)], ..setup.limits };
+        BatchQueue::start(setup.source.as_ref(), limits, position, Counts::default(), 1)
+    };
+    let (mut feed, mut late, mut examples) = (batches(false, Position::default())?, false, 0);
     for step in 0..steps {
-        let lr = learning_rate(&setup.config.train, Spent { steps: step, examples, seconds: 0.0 }) as f32;
+        let (train, spent) = (&setup.config.train, Spent { steps: step, examples, seconds: 0.0 });
+        let (lr, eps) = (learning_rate(train, spent) as f32, eps(train, spent) as f32);
+        if !late && is_late(train, spent) {
+            (feed, late) = (batches(true, feed.position())?, true);
+        }
         let batch = feed.next()?;
         examples += batch.src.sequences() as u64;
-        executor.run(TRAINING, batch, &Scalars { lr, step: step + 1, seed: step })?;
+        executor.run(TRAINING, batch, &Scalars { lr, eps, step: step + 1, seed: step })?;
     }
     Ok((executor.results()?, executor.params()?))
 }

@@ -92,6 +92,7 @@ fn measured_numbers(run: &Path) -> Result<String> {
 fn card(trained: &TrainedModel, run: &Path, head: &str) -> String {
     let TrainedModel { config, model, layout, .. } = trained;
     let (task, data) = (trained.home(), &config.data);
+    let [encoder_layers, decoder_layers] = model.depth();
     let family = if model.norm == NormOrder::Pre { "mBART (pre-norm)" } else { "BART (post-norm)" };
     let mut card = format!(
         "{head}# polystep: {}, {}{}, {}, {}, {}\n\n\
@@ -111,8 +112,8 @@ fn card(trained: &TrainedModel, run: &Path, head: &str) -> String {
         data.seed,
         layout.parameters(),
         model.d,
-        model.layers,
-        model.layers,
+        encoder_layers,
+        decoder_layers,
         model.heads,
         model.max_positions,
     );

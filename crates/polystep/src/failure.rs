@@ -20,7 +20,7 @@ use polystep_record::RecordError;
 use polystep_study::StudyError;
 
 use crate::interrupt;
-use crate::printable::{printable, window};
+use crate::printable::{printable, short, window};
 
 /// The exit code by which a child says that another process is at its run. People get 2.
 pub const BUSY: u8 = 75;
@@ -92,9 +92,9 @@ impl Failure {
         let (text, code) = match self {
             Failure::BadInput(report) => (render(report.as_ref()), 2),
             Failure::InUse(error) => {
-                (format!("error: {}\n", printable(&error.to_string())), if interrupt::is_child() { BUSY } else { 2 })
+                (format!("error: {}\n", short(&error.to_string())), if interrupt::is_child() { BUSY } else { 2 })
             }
-            Failure::Runtime(error) => (format!("error: {}\n", printable(&sentence(&error))), 1),
+            Failure::Runtime(error) => (format!("error: {}\n", short(&sentence(&error))), 1),
             Failure::AnsweredNo => return 1,
             Failure::Interrupted => ("interrupted; nothing half-written is left\n".to_owned(), 130),
             Failure::ClosedPipe => return 0,
@@ -123,7 +123,7 @@ fn has_colours(variable: impl Fn(&str) -> Option<OsString>) -> bool {
 }
 
 fn render(diagnostic: &dyn Diagnostic) -> String {
-    let mut text = format!("error: {}\n", printable(&diagnostic.to_string()));
+    let mut text = format!("error: {}\n", short(&diagnostic.to_string()));
     if diagnostic.labels().is_none_or(|mut labels| labels.next().is_none()) {
         return text;
     }

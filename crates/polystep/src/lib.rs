@@ -25,6 +25,7 @@ mod generate;
 mod interrupt;
 mod launch;
 mod memory;
+mod mps;
 mod output;
 mod printable;
 mod progress;
@@ -57,9 +58,9 @@ Begin here:
 
 Exit codes: 0, done; 1, it failed at run time; 2, the input is wrong; 130, interrupted.";
 
-/// Transformers that simplify polynomials step by step, and exactly how well they do it
+/// Train Transformers to simplify polynomials step by step, and measure exactly how well they do it
 #[derive(Parser, Debug)]
-#[command(version, about, after_help = EXAMPLES)]
+#[command(version, after_help = EXAMPLES)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

@@ -20,6 +20,20 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.chars().map(shown).collect())
 }
 
+/// A sentence that may quote anything: control characters escaped, and the middle of a long line left out.
+pub fn short(text: &str) -> String {
+    let line = |line: &str| {
+        let length = line.chars().count();
+        if length <= 16 * SIDE {
+            return line.to_owned();
+        }
+        let [head, tail] = [8 * SIDE, length - 4 * SIDE];
+        let (head, tail): (String, String) = (line.chars().take(head).collect(), line.chars().skip(tail).collect());
+        format!("{head}…{tail}")
+    };
+    printable(text).split('\n').map(line).collect::<Vec<_>>().join("\n")
+}
+
 /// The text with long lines cut and control characters escaped, and where `span` is in it. Lines keep their numbers.
 pub fn window(text: &str, span: Range<usize>) -> (String, Range<usize>) {
     let (mut out, mut start, mut end) = (String::new(), None, None);

@@ -125,6 +125,7 @@ pub fn run(args: Args) -> Result<()> {
             device: Device::Cpu,
             beam: Some(5),
             proofs: Some(TESTED),
+            long: false,
             threads,
         };
         let metrics = eval::evaluate_run(out, &options)?;

@@ -18,7 +18,7 @@ Examples:
   polystep serve --runs runs                  and runs while they train
   polystep serve --host 0.0.0.0 --allow-host lab.example
 
-Ctrl-C and SIGTERM finish the proofs that are under way; then the exit code is 0. There is no
+Ctrl-C, SIGTERM and SIGHUP finish the proofs under way; then the exit code is 0. There is no
 password: whoever reaches the address can use the page. docs/page.md describes the JSON API.";
 
 /// Flags of `polystep serve`.

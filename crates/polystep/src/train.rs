@@ -11,7 +11,7 @@ use polystep_learn::config::RunConfig;
 use polystep_learn::feed::DatasetSummary;
 use polystep_learn::train::{RunSetup, SessionEnd, TRAINING, Trainer, TrainingFolder};
 use polystep_learn::trained::TrainedModel;
-use polystep_record::{Proportion, RunFolder, TrainingReport};
+use polystep_record::{CampaignFolder, LeaseHolder, Proportion, RunFailure, TrainingReport};
 
 use crate::args::{StopArgs, ThreadArgs, positive_minutes};
 use crate::device::{self, Device, data_threads};
@@ -161,7 +161,15 @@ pub fn run(args: Args) -> Result<()> {
         display.say(&warning);
     }
     let trainer = Trainer::new(&setup, &folder, executor.as_mut(), &mut display, data_threads(device, threads));
-    let outcome = trainer.and_then(|trainer| trainer.run(interrupt::flag()))?;
+    let campaign = CampaignFolder::new(folder.path());
+    campaign.forget_failure()?;
+    let outcome = trainer.and_then(|trainer| trainer.run(interrupt::flag())).inspect_err(|error| {
+        // Whoever looks at the folder is told. If another process has taken it over, it is not ours to judge.
+        let (why, log, holder) = (error.to_string(), "standard error".into(), LeaseHolder::own());
+        if folder.check_lease().is_ok() {
+            let _ = campaign.fail(&RunFailure { why, log, holder });
+        }
+    })?;
     drop(display);
     match outcome {
         SessionEnd::Finished(report) => {
@@ -300,26 +308,14 @@ impl Args {
             TrainedModel::open(init)?.check_shape(&config.model, init)?;
         }
         let out = self.out.clone().unwrap_or_else(|| default_folder(&config));
-        self.unused(&out)?;
+        TrainingFolder::check_unused(&out)?;
         Ok((Folder::New(out), config))
-    }
-
-    /// An error if the folder of a new run cannot be made, or holds a run.
-    fn unused(&self, out: &Path) -> Result<()> {
-        if out.is_file() {
-            return Err(bad_input(format!("{} is a file: --out names a folder", out.display())));
-        }
-        if RunFolder::new(out).is_begun() {
-            let sentence = format!("{} holds a run already: choose another --out, or --resume it", out.display());
-            return Err(bad_input(sentence));
-        }
-        Ok(())
     }
 
     /// A finished run that goes on as a new one.
     fn continued(&self, old: &Path, more: u64, overrides: &[(String, String)]) -> Result<(Folder, RunConfig)> {
         let path = self.out.clone().unwrap_or_default();
-        self.unused(&path)?;
+        TrainingFolder::check_unused(&path)?;
         let (_, config) = TrainingFolder::open(old)?;
         let config = config.continued(old, more)?;
         let changeable: Vec<&str> = RESUMABLE.into_iter().chain(CONTINUABLE).collect();

@@ -55,6 +55,46 @@ fn a_space_of_ones_own_tests_a_model_and_the_guard_is_told() {
     succeeded(output);
 }
 
+/// The long sets lie beside the others, and only a run that was trained under `long` is sure not to have met them.
+#[test]
+fn long_sets_are_kept_apart_and_the_guard_is_told() {
+    let sandbox = Sandbox::new();
+    sandbox.trained("run");
+    let quick = ["--no-beam", "--proofs", "3"];
+    let eval = |run: &str, more: &[&str]| {
+        let output = sandbox.run(&[&with(&["eval", run])[..], &quick, more].concat());
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        (succeeded(output), said)
+    };
+    let (_, said) = eval("run", &[]);
+    assert!(!said.contains("not guarded"), "{said}");
+    let (shown, said) = eval("run", &["--long"]);
+    assert!(shown.contains("(long test set)"), "{shown}");
+    assert!(said.contains("Training was not guarded against the long set of small_coeff:1"), "{said}");
+    let metrics = sandbox.json("run/metrics.json");
+    let proofs = |kind: &str| metrics[kind][0]["greedy"]["full_proof"]["exact"]["of"].clone();
+    assert_eq!((proofs("evaluations"), proofs("long")), (3.into(), 3.into()));
+    assert_eq!((metrics["evaluations"][0].get("long"), &metrics["long"][0]["long"]), (None, &true.into()));
+    let of = |set: &str| sandbox.text(&format!("run/predictions/{set}/recursive.jsonl"));
+    assert_eq!(of("small_coeff-1-long"), of("small_coeff-1"), "a long set begins with the short one");
+
+    sandbox.ok(&with(&["train", "tiny.toml", "--out", "long", "--set", "data.guard=long"]));
+    assert!(sandbox.text("long/config.toml").contains("guard = \"long\""));
+    let (_, said) = eval("long", &["--long"]);
+    assert!(!said.contains("not guarded"), "{said}");
+    // The paper's guard knows the run's own sets only.
+    sandbox.ok(&with(&["train", "tiny.toml", "--out", "own", "--set", "data.guard=own"]));
+    let (_, said) = eval("own", &["--on", "small_coeff:1,small_coeff:2"]);
+    assert!(said.contains("not guarded against small_coeff:2") && !said.contains("against small_coeff:1"), "{said}");
+    // Weights may not promise what they did not keep.
+    let args = ["train", "tiny.toml", "--init", "own", "--out", "more"];
+    let said = failed(sandbox.run(&with(&args)), 2);
+    assert!(
+        said.contains("own was trained under data.guard = \"own\" and may have met sets that \"all\" keeps away"),
+        "{said}"
+    );
+}
+
 #[test]
 fn training_on_a_file_is_resumed_bit_for_bit() {
     let sandbox = Sandbox::new();

@@ -1,5 +1,7 @@
 //! `polystep reproduce` as a process: a tiny model goes through a whole row, and nothing that is done is done again.
 
+#[path = "reproduce/campaign.rs"]
+mod campaign;
 mod sandbox;
 
 use std::path::{Path, PathBuf};
@@ -163,7 +165,7 @@ fn nothing_is_trained_when_only_evaluation_is_asked() {
     assert_eq!(here.text(&format!("bundled/{RUN}/metrics.json")), bundled);
 }
 
-/// Weights and record are both here: the model is asked again, and must say what the record says. The books stay as they are.
+/// Weights and record are both here: the model is asked again, and must say what the record says. Records and ledgers stay as they are.
 #[test]
 fn a_model_is_tested_again_beside_its_record() {
     let here = Reproduction::new(2);
@@ -171,7 +173,7 @@ fn a_model_is_tested_again_beside_its_record() {
     let record = here.path("results/runs").join(RUN).join("metrics.json");
     let before = std::fs::read_to_string(&record).unwrap();
     let said = here.ok("--table var1error --rows 1 --eval-only");
-    let verdict = format!("{RUN}  small_coeff:1  0.00    0.00  0.0 to 65.8  agrees");
+    let verdict = format!("{RUN}  small_coeff:1  0.00  2    0.00  2  0.0 to 65.8  agrees");
     assert!(said.contains("\nTested again on CPU, 1 thread") && said.contains(&verdict), "{said}");
     assert!(!here.ok("--table var1error --rows 1 --show").contains("again"));
     assert_eq!(std::fs::read_to_string(&record).unwrap(), before);
@@ -183,7 +185,7 @@ fn a_model_is_tested_again_beside_its_record() {
     let output = here.run("--table var1error --rows 1 --eval-only --json");
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("0.00   90.00  82.6 to 94.5  DIFFERS"), "{said}");
+    assert!(said.contains("0.00  100   90.00  100  82.6 to 94.5  DIFFERS"), "{said}");
     assert!(said.contains(&format!("1 of 1 numbers lie outside the interval of their record: {RUN}")), "{said}");
     serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap();
 

@@ -66,7 +66,10 @@ impl Writing {
             Err(why) => return Check { verdict: Verdict::WrongValue, expected: None, why },
         };
         let verdict = self.judge(line.kind, &line.target, output).verdict;
-        let why = self.explain(line.kind, &self.text(input), &self.text(&line.target), Some(&self.text(output)));
+        let why = match verdict.exact() {
+            true => Explanation::Right(line.kind),
+            false => self.explain(line.kind, &self.text(input), &self.text(&line.target), Some(&self.text(output))),
+        };
         Check { verdict, expected: Some(line.kind), why }
     }
 

@@ -14,6 +14,8 @@
 //! 3. A state is a sequence of runs with operators between them. A step replaces one run and writes the state again, which
 //!    is mostly copying (`states`, `tokens`).
 //! 4. The target of a step is the input of the next, so it is written once and the two examples overlap.
+//! 5. Where a [`Thinning`] leaves out steps, a state is written when a step that is kept first needs it. A step that is left
+//!    out only replaces its run.
 //!
 //! `steps` says which run each step replaces, in the order of a proof: it is the second place, after
 //! [`next_step`](crate::proof::next_step), that knows the steps.
@@ -34,6 +36,7 @@ mod states;
 mod steps;
 mod tokens;
 
+use crate::class::{StepClass, Thinning};
 use crate::examples::{ExampleSpan, Examples};
 use crate::granularity::{Fac, Mul};
 use crate::notation::Notation;
@@ -51,6 +54,8 @@ use tokens::TokenBuffer;
 #[derive(Debug)]
 pub(crate) struct StepWriter {
     writing: Writing,
+    /// Whether a product alone is written as inside a sum: its last step keeps the parentheses.
+    inside: bool,
     /// Whether a product is one run, because no step ever touches a single factor.
     fused: bool,
     spelling: Spelling,
@@ -63,6 +68,11 @@ pub(crate) struct StepWriter {
     spans: Vec<ExampleSpan>,
     /// The index of the proof.
     index: u32,
+    /// The number of the current step, and whether it is kept.
+    step: u16,
+    kept: bool,
+    /// Which steps are kept; all if there is none.
+    pub thinning: Option<Thinning>,
     scratch: Scratch,
 }
 
@@ -70,6 +80,7 @@ pub(crate) struct StepWriter {
 #[derive(Debug)]
 struct Scratch {
     left: Vec<Cell>,
+    counts: [Vec<Cell>; 2],
     sum: Accumulator,
     combinations: Vec<(u16, u32)>,
 }
@@ -80,6 +91,7 @@ impl StepWriter {
         let whole_products = granularity.fac == Fac::Product && granularity.mul == Mul::Product;
         StepWriter {
             writing: *writing,
+            inside: false,
             fused: whole_products || setting == Setting::Endpoint,
             spelling: Spelling::new(basis, notation, style),
             runs: TokenBuffer::default(),
@@ -87,23 +99,40 @@ impl StepWriter {
             current: CurrentState::default(),
             spans: Vec::new(),
             index: 0,
-            scratch: Scratch { left: Vec::new(), sum: Accumulator::new(basis), combinations: Vec::new() },
+            step: 0,
+            kept: true,
+            thinning: None,
+            scratch: Scratch {
+                left: Vec::new(),
+                counts: Default::default(),
+                sum: Accumulator::new(basis),
+                combinations: Vec::new(),
+            },
         }
     }
 
-    /// Appends the steps of the drawn polynomial.
+    /// The same for proofs that are parts of others.
+    pub fn inside(self) -> StepWriter {
+        StepWriter { inside: true, ..self }
+    }
+
+    /// Appends the steps of the drawn polynomial that are kept.
     pub fn write(&mut self, basis: &Basis, draft: &Draft, index: u64, out: &mut Examples) {
         self.runs.clear();
         self.states.clear();
         self.spans.clear();
         self.current.clear();
         self.index = index as u32;
+        self.step = 0;
         self.start(draft);
         match self.writing.setting {
             Setting::Endpoint => {
-                let end = self.spell_simple(&draft.total);
-                let target = self.write_bare(end);
-                self.example(StepKind::Endpoint, self.current.written, target);
+                if self.keeps(StepClass::Endpoint) {
+                    let src = self.written();
+                    let end = self.spell_simple(&draft.total);
+                    let target = self.write_bare(end);
+                    self.example((StepKind::Endpoint, StepClass::Endpoint), src, target);
+                }
             }
             setting => {
                 self.facsteps(draft);
@@ -119,7 +148,7 @@ impl StepWriter {
         out.spans.extend(self.spans.iter().map(|s| ExampleSpan { start: s.start + base, ..*s }));
     }
 
-    /// Writes the start and makes it the current state.
+    /// Spells the start and makes it the current state.
     fn start(&mut self, draft: &Draft) {
         for &p in &draft.products {
             let first = self.current.runs.len();
@@ -136,12 +165,14 @@ impl StepWriter {
             }
             self.current.products.push((first, self.current.runs.len() - first));
         }
-        self.current.written = self.write_state();
     }
 
     /// Annotated: `MARK $ E` leads to `END $ E`.
     fn mark_end(&mut self) {
-        let end = self.current.written;
+        if !self.keeps(StepClass::Markstep) {
+            return;
+        }
+        let end = self.current.written.unwrap_or_else(|| self.write_bare(self.current.end));
         self.states.reserve(end.len);
         let at = self.states.len();
         self.states.push(token::END);
@@ -150,7 +181,7 @@ impl StepWriter {
             self.states.push(token);
         }
         let target = self.states.since(at);
-        self.example(StepKind::Markstep, end, target);
+        self.example((StepKind::Markstep, StepClass::Markstep), end, target);
     }
 
     fn calculator(&self) -> bool {

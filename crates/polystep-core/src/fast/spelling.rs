@@ -268,11 +268,15 @@ impl Spelling {
     fn plus_term(&self, cell: Cell, raw: bool, out: &mut TokenBuffer) {
         match self.common(cell, raw) {
             Some(entry) => out.push_word(entry, usize::from(entry[WORD - 1])),
-            None => {
-                out.push(if cell.coeff < 0 && !self.prefix { token::MINUS } else { token::PLUS });
-                self.term(cell, raw && self.is_raw(cell), out);
-            }
+            None => self.rare_term(cell, raw, out),
         }
+    }
+
+    /// A term that is in no table: a large coefficient, a negative one or a long monomial.
+    #[inline(never)]
+    fn rare_term(&self, cell: Cell, raw: bool, out: &mut TokenBuffer) {
+        out.push(if cell.coeff < 0 && !self.prefix { token::MINUS } else { token::PLUS });
+        self.term(cell, raw && self.is_raw(cell), out);
     }
 
     #[inline]

@@ -2,13 +2,14 @@
 
 use super::tokens::Run;
 use super::{StepWriter, operator_before};
+use crate::class::StepClass;
 use crate::examples::ExampleSpan;
 use crate::proof::StepKind;
 use crate::token;
 use crate::writing::Setting;
 
 /// The state that the next step starts from.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct CurrentState {
     /// Of each product: its first run, and how many it has.
     pub products: Vec<(usize, usize)>,
@@ -16,8 +17,25 @@ pub(super) struct CurrentState {
     pub runs: Vec<Run>,
     /// Products before this one have been added into it.
     pub first_product: usize,
-    /// Where the state was last written.
-    pub written: Run,
+    /// Where the state is written, if it is.
+    pub written: Option<Run>,
+    /// What the current step is.
+    step: (StepKind, StepClass),
+    /// The run that is the endpoint, once it is spelled.
+    pub end: Run,
+}
+
+impl Default for CurrentState {
+    fn default() -> Self {
+        CurrentState {
+            products: Vec::new(),
+            runs: Vec::new(),
+            first_product: 0,
+            written: None,
+            step: (StepKind::Facstep, StepClass::Facstep),
+            end: Run::default(),
+        }
+    }
 }
 
 impl CurrentState {
@@ -25,6 +43,7 @@ impl CurrentState {
         self.products.clear();
         self.runs.clear();
         self.first_product = 0;
+        self.written = None;
     }
 }
 
@@ -40,15 +59,48 @@ pub(super) enum Mark {
 }
 
 impl StepWriter {
-    /// Annotated: writes the state with its operand marked. The step starts from there.
+    /// Begins a step: decides whether it is kept, and writes the state that it starts from if that is needed. Annotated: this is
+    /// the state with its operand marked, and the step that marks it comes first.
     #[inline]
-    pub(super) fn mark(&mut self, kind: StepKind, mark: Mark) {
+    pub(super) fn begin(&mut self, step: (StepKind, StepClass), mark: Mark) {
+        self.current.step = step;
         if self.writing.setting == Setting::Annotated {
-            let tag = kind.tag().expect("every step of a proof has a tag");
-            let marked = self.write_tagged(tag, Some(mark));
-            self.example(StepKind::Markstep, self.current.written, marked);
+            let marks = self.keeps(StepClass::Markstep);
+            let before = marks.then(|| self.written());
+            self.kept = self.keeps(step.1);
+            let tag = step.0.tag().expect("every step of a proof has a tag");
+            let marked = (marks || self.kept).then(|| self.write_tagged(tag, Some(mark)));
+            if let (Some(before), Some(marked)) = (before, marked) {
+                self.example((StepKind::Markstep, StepClass::Markstep), before, marked);
+            }
             self.current.written = marked;
+            self.step += 1;
+            return;
         }
+        self.kept = self.keeps(step.1);
+        if self.kept {
+            self.written();
+        }
+    }
+
+    /// Whether the next step, of this class, is kept.
+    #[inline]
+    pub(super) fn keeps(&mut self, class: StepClass) -> bool {
+        self.thinning.as_mut().is_none_or(|thinning| thinning.keeps(class))
+    }
+
+    /// Whether the current step's coefficients are to be written as sums.
+    #[inline]
+    pub(super) fn opens(&self) -> bool {
+        self.kept && self.calculator()
+    }
+
+    /// The current state, written now if it is not yet.
+    #[inline]
+    pub(super) fn written(&mut self) -> Run {
+        let written = self.current.written.unwrap_or_else(|| self.write_state());
+        self.current.written = Some(written);
+        written
     }
 
     /// Replaces a run of the state and writes the step: a calculator's target first, then the state that it leads to. `bare`
@@ -56,46 +108,57 @@ impl StepWriter {
     #[inline]
     pub(super) fn rewrite(
         &mut self,
-        kind: StepKind,
         at: usize,
         bare: bool,
         open: impl FnOnce(&mut Self) -> Run,
         plain: impl FnOnce(&mut Self) -> Run,
     ) {
-        if self.calculator() {
+        if self.opens() {
             self.current.runs[at] = open(self);
-            self.target(kind, at, bare);
+            self.target(at, bare);
+        }
+        if bare && !self.kept && self.writing.setting != Setting::Annotated {
+            return; // nothing follows
         }
         self.current.runs[at] = plain(self);
-        self.next(kind, at, bare);
+        self.next(at, bare);
     }
 
     /// Calculator: writes the target with open coefficients.
-    pub(super) fn target(&mut self, kind: StepKind, at: usize, bare: bool) {
+    pub(super) fn target(&mut self, at: usize, bare: bool) {
+        let src = self.written();
         let target = if bare { self.write_bare(self.current.runs[at]) } else { self.write_state() };
-        self.example(kind, self.current.written, target);
+        self.example(self.current.step, src, target);
     }
 
-    /// Writes the state that the step leads to; the next step starts from it.
+    /// Ends a step. If it is kept, the state that it leads to is written; the next step starts from it.
     #[inline]
-    pub(super) fn next(&mut self, kind: StepKind, at: usize, bare: bool) {
-        let state = if bare { self.write_bare(self.current.runs[at]) } else { self.write_state() };
-        if !self.calculator() {
-            self.example(kind, self.current.written, state);
+    pub(super) fn next(&mut self, at: usize, bare: bool) {
+        if bare {
+            self.current.end = self.current.runs[at];
         }
-        self.current.written = state;
+        let src = self.current.written.take();
+        if self.kept {
+            let state = if bare { self.write_bare(self.current.end) } else { self.write_state() };
+            if let (Some(src), false) = (src, self.calculator()) {
+                self.example(self.current.step, src, state);
+            }
+            self.current.written = Some(state);
+        }
+        self.step += 1;
     }
 
     #[inline]
-    pub(super) fn example(&mut self, kind: StepKind, src: Run, tgt: Run) {
+    pub(super) fn example(&mut self, (kind, class): (StepKind, StepClass), src: Run, tgt: Run) {
         debug_assert_eq!(src.end(), tgt.start);
         self.spans.push(ExampleSpan {
             start: src.start as u32,
             src_len: src.len as u16,
             tgt_len: tgt.len as u16,
             kind,
+            class,
             proof: self.index,
-            step: self.spans.len() as u16,
+            step: self.step,
         });
     }
 
@@ -112,7 +175,7 @@ impl StepWriter {
         self.states.reserve(self.runs.len() + 4 * self.current.runs.len() + 8);
         self.push_tag(tag);
         let (prefix, n) = (self.prefix(), self.current.products.len());
-        let alone = n == 1 && self.current.products[0].1 == 1;
+        let alone = n == 1 && self.current.products[0].1 == 1 && !self.inside;
         let lowest = self.current.first_product;
         for p in lowest..n {
             let (first, count) = self.current.products[p];

@@ -1,14 +1,15 @@
 //! The steps of a proof in their order: which runs each of them replaces.
 
-use super::StepWriter;
 use super::states::Mark;
+use super::{Scratch, StepWriter};
+use crate::class::StepClass;
 use crate::granularity::{Fac, Mul, Sum};
 use crate::proof::StepKind;
 use crate::sample::{Basis, Cell, Draft, FactorSpan, ProductSpan};
 
 impl StepWriter {
     pub(super) fn facsteps(&mut self, draft: &Draft) {
-        let alone = draft.products.len() == 1 && draft.factors.len() == 1;
+        let alone = draft.products.len() == 1 && draft.factors.len() == 1 && !self.inside;
         for (p, &product) in draft.products.iter().enumerate() {
             let factors = draft.factors(product);
             if self.writing.granularity.fac == Fac::Product {
@@ -35,30 +36,30 @@ impl StepWriter {
     }
 
     fn facstep_product(&mut self, draft: &Draft, p: usize, factors: &[FactorSpan], alone: bool) {
-        self.mark(StepKind::Facstep, Mark::Products(p, p + 1));
+        self.begin((StepKind::Facstep, StepClass::Facstep), Mark::Products(p, p + 1));
         let (first, _) = self.current.products[p];
         if self.fused {
             let open = |writer: &mut Self| writer.spell_open_factors(draft, factors);
             let plain = |writer: &mut Self| writer.spell_product(draft, factors, false);
-            return self.rewrite(StepKind::Facstep, first, alone, open, plain);
+            return self.rewrite(first, alone, open, plain);
         }
-        if self.calculator() {
+        if self.opens() {
             for (i, &f) in factors.iter().enumerate() {
                 self.current.runs[first + i] = self.spell_open_factor(draft, f);
             }
-            self.target(StepKind::Facstep, first, alone);
+            self.target(first, alone);
         }
         for (i, &f) in factors.iter().enumerate() {
             self.current.runs[first + i] = self.spell_simple(draft.simple(f));
         }
-        self.next(StepKind::Facstep, first, alone);
+        self.next(first, alone);
     }
 
     fn facstep_factor(&mut self, draft: &Draft, p: usize, i: usize, f: FactorSpan, alone: bool) {
-        self.mark(StepKind::Facstep, Mark::Factors(p, i, i + 1));
+        self.begin((StepKind::Facstep, StepClass::Facstep), Mark::Factors(p, i, i + 1));
         let at = self.current.products[p].0 + i;
         let open = |writer: &mut Self| writer.spell_open_factor(draft, f);
-        self.rewrite(StepKind::Facstep, at, alone, open, |writer| writer.spell_simple(draft.simple(f)));
+        self.rewrite(at, alone, open, |writer| writer.spell_simple(draft.simple(f)));
     }
 
     /// One facstep for each term of the collected factor that is not yet written as it should be.
@@ -71,8 +72,8 @@ impl StepWriter {
         if pending == 0 {
             // Only a lone factor in normal form: it loses its parentheses.
             let run = self.current.runs[at];
-            self.mark(StepKind::Facstep, Mark::Within(p, i, 1, run.len.saturating_sub(1)));
-            return self.rewrite(StepKind::Facstep, at, true, |_| run, |_| run);
+            self.begin((StepKind::Facstep, StepClass::Facstep), Mark::Within(p, i, 1, run.len.saturating_sub(1)));
+            return self.rewrite(at, true, |_| run, |_| run);
         }
         let (mut from, mut done) = (0, 0);
         for group in groups() {
@@ -83,10 +84,10 @@ impl StepWriter {
                 pending -= 1;
                 let (_, lo, _) = self.spell_mixture(&simple[..done], &raw[from..], None);
                 let (_, _, hi) = self.spell_mixture(&simple[..done], group, None);
-                self.mark(StepKind::Facstep, Mark::Within(p, i, lo, hi));
+                self.begin((StepKind::Facstep, StepClass::Facstep), Mark::Within(p, i, lo, hi));
                 let open = |writer: &mut Self| writer.spell_mixture(&simple[..done], &raw[end..], Some(group)).0;
                 let plain = |writer: &mut Self| writer.spell_mixture(&simple[..done + stays], &raw[end..], None).0;
-                self.rewrite(StepKind::Facstep, at, alone && pending == 0, open, plain);
+                self.rewrite(at, alone && pending == 0, open, plain);
             }
             from = end;
             done += stays;
@@ -94,7 +95,7 @@ impl StepWriter {
     }
 
     pub(super) fn mulsteps(&mut self, basis: &Basis, draft: &Draft) {
-        let alone = draft.products.len() == 1;
+        let alone = draft.products.len() == 1 && !self.inside;
         for (p, &product) in draft.products.iter().enumerate() {
             let factors = draft.factors(product);
             if factors.len() == 1 {
@@ -108,14 +109,36 @@ impl StepWriter {
     }
 
     fn mulstep_product(&mut self, basis: &Basis, draft: &Draft, p: usize, product: ProductSpan, alone: bool) {
-        self.mark(StepKind::Mulstep, Mark::Products(p, p + 1));
+        let class = self.product_class(basis, draft, product);
+        self.begin((StepKind::Mulstep, class), Mark::Products(p, p + 1));
         let (first, _) = self.current.products[p];
         self.current.products[p].1 = 1;
         let open = |writer: &mut Self| {
             let factors: Vec<&[Cell]> = draft.factors(product).iter().map(|&f| draft.simple(f)).collect();
             writer.spell_open_product(basis, &factors)
         };
-        self.rewrite(StepKind::Mulstep, first, alone, open, |writer| writer.spell_simple(draft.expanded(product)));
+        self.rewrite(first, alone, open, |writer| writer.spell_simple(draft.expanded(product)));
+    }
+
+    /// The class of the step that multiplies all factors of a product, as [`StepClass::of_factors`] says.
+    fn product_class(&mut self, basis: &Basis, draft: &Draft, product: ProductSpan) -> StepClass {
+        let factors = draft.factors(product);
+        let several = || factors.iter().map(|&f| draft.simple(f)).filter(|cells| cells.len() != 1);
+        let multi = several().filter(|cells| !cells.is_empty()).count();
+        let Scratch { counts: [counts, ones], sum, .. } = &mut self.scratch;
+        StepClass::of_product(factors.len(), multi, || {
+            // The product of the factors with every coefficient 1: its coefficients count summands. A single term moves the
+            // counts and changes none.
+            counts.clear();
+            counts.push(Cell { coeff: 1, rank: basis.one() });
+            several().fold(1, |_, factor| {
+                ones.clear();
+                ones.extend(factor.iter().map(|cell| Cell { coeff: 1, ..*cell }));
+                basis.multiply(counts, ones, sum);
+                counts.clear();
+                sum.drain(counts) as usize
+            })
+        })
     }
 
     fn mulsteps_by_pair(&mut self, basis: &Basis, draft: &Draft, p: usize, factors: &[FactorSpan], alone: bool) {
@@ -123,20 +146,22 @@ impl StepWriter {
         left.clear();
         left.extend_from_slice(draft.simple(factors[0]));
         for (i, &f) in factors.iter().enumerate().skip(1) {
-            self.mark(StepKind::Mulstep, Mark::Factors(p, 0, 2));
             let right = draft.simple(f);
+            let multi = usize::from(left.len() > 1) + usize::from(right.len() > 1);
+            let class = StepClass::of_product(2, multi, || 0);
+            self.begin((StepKind::Mulstep, class), Mark::Factors(p, 0, 2));
             let product = &mut self.current.products[p];
             *product = (product.0 + 1, product.1 - 1);
             let (at, last) = (product.0, alone && i + 1 == factors.len());
-            if self.calculator() {
+            if self.opens() {
                 self.current.runs[at] = self.spell_open_product(basis, &[&left, right]);
-                self.target(StepKind::Mulstep, at, last);
+                self.target(at, last);
             }
             basis.multiply(&left, right, &mut self.scratch.sum);
             left.clear();
             self.scratch.sum.drain_signed(&mut left);
             self.current.runs[at] = self.spell_simple(&left);
-            self.next(StepKind::Mulstep, at, last);
+            self.next(at, last);
         }
         self.scratch.left = left;
     }
@@ -147,18 +172,18 @@ impl StepWriter {
             return;
         }
         if self.writing.granularity.sum == Sum::All {
-            self.mark(StepKind::Sumstep, Mark::Products(0, n));
+            self.begin((StepKind::Sumstep, StepClass::Sumstep), Mark::Products(0, n));
             let open = |writer: &mut Self| {
                 let addends: Vec<&[Cell]> = draft.products.iter().map(|&p| draft.expanded(p)).collect();
                 writer.spell_open_sum(&addends)
             };
-            return self.rewrite(StepKind::Sumstep, 0, true, open, |writer| writer.spell_simple(&draft.total));
+            return self.rewrite(0, true, open, |writer| writer.spell_simple(&draft.total));
         }
         let mut left = std::mem::take(&mut self.scratch.left);
         left.clear();
         left.extend_from_slice(draft.expanded(draft.products[0]));
         for (p, &product) in draft.products.iter().enumerate().skip(1) {
-            self.mark(StepKind::Sumstep, Mark::Products(p - 1, p + 1));
+            self.begin((StepKind::Sumstep, StepClass::Sumstep), Mark::Products(p - 1, p + 1));
             let right = draft.expanded(product);
             for c in left.iter().chain(right) {
                 self.scratch.sum.add(c.rank, c.coeff);
@@ -168,7 +193,7 @@ impl StepWriter {
             self.current.first_product = p;
             let at = self.current.products[p].0;
             let open = |writer: &mut Self| writer.spell_open_sum(&[&left, right]);
-            self.rewrite(StepKind::Sumstep, at, p + 1 == n, open, |writer| writer.spell_simple(&total));
+            self.rewrite(at, p + 1 == n, open, |writer| writer.spell_simple(&total));
             left = total;
         }
         self.scratch.left = left;

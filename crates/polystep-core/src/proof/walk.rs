@@ -46,7 +46,7 @@ pub struct Walk {
 }
 
 impl Walk {
-    pub(super) fn new(state: State, granularity: Granularity, style: Style, with_open: bool) -> Walk {
+    pub(crate) fn new(state: State, granularity: Granularity, style: Style, with_open: bool) -> Walk {
         let terms = state.products().iter().flat_map(|p| &p.0).map(|f| f.0.len()).sum();
         Walk { state, granularity, order: style.order, with_open, simplified: (0, 0), multiplied: 0, terms }
     }

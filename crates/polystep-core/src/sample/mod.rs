@@ -13,6 +13,7 @@ pub(crate) use draft::{Draft, FactorSpan, ProductSpan};
 pub use polynomials::Polynomials;
 
 use crate::arithmetic::Probe;
+use crate::class::{StepClass, Thinning};
 use crate::examples::Examples;
 use crate::fast::{StepWriter, check_lengths};
 use crate::guard::Guard;
@@ -51,7 +52,7 @@ pub struct Sampler {
 #[derive(Debug)]
 enum Source {
     Polynomials(Box<(Polynomials, StepWriter)>),
-    Exercises(Box<Probe>),
+    Exercises(Box<(Probe, Option<Thinning>)>),
 }
 
 impl Sampler {
@@ -59,7 +60,7 @@ impl Sampler {
     pub fn new(task: &Task, seed: u64, purpose: Purpose) -> Result<Sampler, SpaceError> {
         task.validate()?;
         let source = if task.writing.setting == Setting::Arithmetic {
-            Source::Exercises(Box::new(Probe::new(&task.space.key, seed, purpose)))
+            Source::Exercises(Box::new((Probe::new(&task.space.key, seed, purpose), None)))
         } else {
             let polynomials = Polynomials::new(&task.space, task.vars, task.writing.style, seed, purpose)?;
             check_lengths(task, polynomials.basis.len())?;
@@ -69,12 +70,35 @@ impl Sampler {
         Ok(Sampler { task: task.clone(), seed, purpose, source, rejected: 0, drawn: 0 })
     }
 
+    /// From now on, [`write_examples`](Sampler::write_examples) leaves out the steps that this does not keep; none keeps all. What is drawn
+    /// stays the same.
+    pub fn thin(&mut self, by: Option<Thinning>) {
+        match &mut self.source {
+            Source::Polynomials(source) => source.1.thinning = by,
+            Source::Exercises(source) => source.1 = by,
+        }
+    }
+
+    /// The same for sub-tasks whose steps are to look as they do inside the target: a product alone keeps its parentheses, also in
+    /// its last step. Only [examples](Sampler::write_examples) are written so; a proof by itself ends with a bare polynomial.
+    pub fn inside(mut self) -> Sampler {
+        if let Source::Polynomials(source) = self.source {
+            let (polynomials, writer) = *source;
+            self.source = Source::Polynomials(Box::new((polynomials, writer.inside())));
+        }
+        self
+    }
+
     /// Appends all step examples of proof `index`; none if the guard leaves nothing to draw.
     pub fn write_examples(&mut self, index: u64, guard: Option<&Guard>, out: &mut Examples) {
         match &mut self.source {
             Source::Exercises(_) => {
                 let line = self.exercise(index, guard);
-                out.push(line.kind, index, 0, &line.input, &line.target);
+                let class = StepClass::of_kind(line.kind);
+                let Source::Exercises(source) = &mut self.source else { return };
+                if source.1.as_mut().is_none_or(|thinning| thinning.keeps(class)) {
+                    out.push((line.kind, class), index, 0, &line.input, &line.target);
+                }
             }
             Source::Polynomials(_) => {
                 if let Some((Polynomials { basis, draft, .. }, writer)) = self.draw(index, guard) {
@@ -111,6 +135,7 @@ impl Sampler {
 
     /// Draws polynomial `index`. With a guard it draws again, further along the same stream, while the endpoint is guarded.
     /// After [`PATIENCE`] refusals in a row it gives up: then the guard holds all there is.
+    #[inline]
     fn draw(&mut self, index: u64, guard: Option<&Guard>) -> Option<(&Polynomials, &mut StepWriter)> {
         let Source::Polynomials(source) = &mut self.source else { return None };
         let (polynomials, writer) = &mut **source;
@@ -131,8 +156,8 @@ impl Sampler {
 
     /// Exercise `index` of the arithmetic probe; a guarded one is drawn again.
     fn exercise(&mut self, index: u64, guard: Option<&Guard>) -> Line {
-        let Source::Exercises(probe) = &self.source else { unreachable!("polynomials are drawn elsewhere") };
-        let (exercise, refused) = probe.exercise(index, guard);
+        let Source::Exercises(source) = &self.source else { unreachable!("polynomials are drawn elsewhere") };
+        let (exercise, refused) = source.0.exercise(index, guard);
         self.rejected += refused;
         self.drawn += refused + 1;
         exercise.line(self.task.writing.notation)

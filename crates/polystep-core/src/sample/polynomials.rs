@@ -130,6 +130,15 @@ impl Polynomials {
     #[inline]
     pub fn redraw(&mut self) {
         while !self.attempt() {}
+        if self.signs.is_some() {
+            self.sign();
+        }
+    }
+
+    /// Draws the signs. Out of line, so that a space without signs is drawn as fast as before there were any.
+    #[cold]
+    #[inline(never)]
+    fn sign(&mut self) {
         if let Some((_, stream)) = &mut self.signs {
             self.draft.draw_signs(stream);
             self.compute();

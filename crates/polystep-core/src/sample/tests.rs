@@ -1,6 +1,7 @@
 use super::*;
 use crate::expr::{State, Term};
 use crate::granularity::Granularity;
+use crate::guard::GuardScope;
 use crate::monomial::TermOrder;
 use crate::notation::{Notation, Style, print};
 use crate::sets;
@@ -84,7 +85,7 @@ fn a_signed_space_gives_signs_to_the_unsigned_one() {
 fn a_guarded_signed_endpoint_is_drawn_again() {
     let task = Task::new(Space::of_key("small_coeff/signed").unwrap(), 1);
     let mut guard = Guard::standard().unwrap();
-    assert!(!Guard::is_standard(&task.space, task.vars));
+    assert!(!GuardScope::All.always_holds(&task.space, task.vars));
     let (unguarded, standard) = (Sampler::new(&task, sets::SEED, Purpose::Test), guard.len());
     guard.extend(&task.space, task.vars).unwrap();
     assert!(guard.len() > standard);

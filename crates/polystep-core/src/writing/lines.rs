@@ -3,7 +3,8 @@
 use super::{Line, Setting, Writing};
 use crate::expr::State;
 use crate::notation::{Open, laid_out, write_tokens};
-use crate::proof::{Proof, StepKind, Walk};
+use crate::poly::ArithmeticError;
+use crate::proof::{Proof, Rewrite, StepKind, Walk};
 use crate::token;
 
 /// The lines of a proof. [`Writing::lines`] makes it.
@@ -78,12 +79,7 @@ impl Iterator for Lines {
             Setting::Plain | Setting::Calculator | Setting::Arithmetic => {
                 let rewrite = self.walk.advance()?;
                 let input = self.turn();
-                let mut line = line(rewrite.kind, input, self.tokens.clone());
-                if self.writing.setting == Setting::Calculator {
-                    let open = self.writing.tokens(self.walk.state(), &rewrite.open);
-                    line.next = Some(std::mem::replace(&mut line.target, open));
-                }
-                line
+                self.writing.step_line(&rewrite, input, self.tokens.clone(), self.walk.state())
             }
         };
         self.left -= 1;
@@ -107,6 +103,26 @@ fn tagged(tag: u8, state: &[u8]) -> Vec<u8> {
 }
 
 impl Writing {
+    /// The first line of the plain or calculator's proof that starts here; none from an endpoint. The rest of the proof is not made, and
+    /// its numbers may be too large.
+    pub(super) fn first_line(&self, start: State) -> Result<Option<Line>, ArithmeticError> {
+        let mut walk = Walk::new(start, self.granularity, self.style, self.setting == Setting::Calculator);
+        let input = self.tokens(walk.state(), &Open::new());
+        let Some(rewrite) = walk.try_advance()? else { return Ok(None) };
+        let next = self.tokens(walk.state(), &Open::new());
+        Ok(Some(self.step_line(&rewrite, input, next, walk.state())))
+    }
+
+    /// A plain or a calculator's step to a state, whose tokens are `next`.
+    fn step_line(&self, rewrite: &Rewrite, input: Vec<u8>, next: Vec<u8>, state: &State) -> Line {
+        let mut line = line(rewrite.kind, input, next);
+        if self.setting == Setting::Calculator {
+            let open = self.tokens(state, &rewrite.open);
+            line.next = Some(std::mem::replace(&mut line.target, open));
+        }
+        line
+    }
+
     pub(super) fn tokens(&self, state: &State, open: &Open) -> Vec<u8> {
         let mut tokens = Vec::new();
         write_tokens(state, open, self.notation, self.style, &mut tokens);

@@ -1,7 +1,7 @@
 //! Global gradient norm, clipping and Adam over the flat buffer, as in PyTorch's `clip_grad_norm_` and `AdamW`.
 //!
 //! m ← β₁m + (1−β₁)g, v ← β₂v + (1−β₂)g², p ← p·(1 − lr·decay) − lr·m̂/(√v̂ + ε), where m̂ = m/(1−β₁ᵗ), v̂ = v/(1−β₂ᵗ) and g
-//! was scaled by clip/(norm + 1e-6) if the norm is over `clip`.
+//! was scaled by clip/(norm + 1e-6) if the norm is over `clip`. Behind it, the average of the weights.
 
 use super::Buffer;
 use super::math::sum;
@@ -39,9 +39,18 @@ pub fn step(
             let g = g * clip;
             *m = (g - *m).mul_add(1.0 - it.beta1, *m);
             *v = (g * g - *v).mul_add(1.0 - it.beta2, *v);
-            let step = lr * *m / v.sqrt().mul_add(root, it.eps);
+            let step = lr * *m / v.sqrt().mul_add(root, scalars.eps);
             *p = p.mul_add(keep, -step);
         }
     });
     norm
+}
+
+/// Lets the average follow the parameters: a ← a + share·(p − a).
+pub fn follow(share: f32, params: &[f32], average: &mut [f32]) {
+    for_blocks(params.len(), BLOCK, [(average, Per::Row(1))], |at, [a]| {
+        for (a, p) in a.iter_mut().zip(&params[at..]) {
+            *a = (p - *a).mul_add(share, *a);
+        }
+    });
 }

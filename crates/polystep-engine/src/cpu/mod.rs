@@ -27,7 +27,7 @@ mod weights;
 
 use crate::error::check_len;
 use crate::{
-    Batch, Dim, EngineError, Executor, Inspect, Limits, Op, Packed, Program, Result, Scalars, Slot, StepResult,
+    Adam, Batch, Dim, EngineError, Executor, Inspect, Limits, Op, Packed, Program, Result, Scalars, Slot, StepResult,
 };
 use buffer::Buffer;
 use std::time::{Duration, Instant};
@@ -39,6 +39,7 @@ struct Memory {
     grads: Buffer,
     first: Buffer,
     second: Buffer,
+    average: Buffer,
     scratch: Buffer,
     right: Vec<bool>,
     decoding: decode::Decoding,
@@ -66,6 +67,8 @@ pub struct Cpu {
     pool: rayon::ThreadPool,
     memory: Memory,
     params: usize,
+    /// Numbers in the average of the weights: as many, or none.
+    averaged: usize,
     size: Size,
     results: Vec<StepResult>,
     times: Vec<(&'static str, Duration)>,
@@ -87,12 +90,14 @@ impl Cpu {
         // Where a model decodes there are no gradients.
         let decodes = programs.iter().flat_map(|p| &p.ops).any(|op| matches!(op, Op::BestTokens(_)));
         let learned = if decodes { 0 } else { params };
+        let averaged = if programs.iter().filter_map(Program::adam).any(Adam::averages) { params } else { 0 };
         let memory = Memory {
             slots: ops::Slots((0..slots).map(|_| Buffer::default()).collect()),
             params: Buffer::zeros(params),
             grads: Buffer::zeros(learned),
             first: Buffer::zeros(learned),
             second: Buffer::zeros(learned),
+            average: Buffer::zeros(averaged),
             scratch: Buffer::default(),
             right: Vec::new(),
             decoding: decode::Decoding::default(),
@@ -104,6 +109,7 @@ impl Cpu {
             pool,
             memory,
             params,
+            averaged,
             size: Size::default(),
             results: Vec::new(),
             times: Vec::new(),
@@ -206,6 +212,23 @@ impl Executor for Cpu {
         check_len("the second moments", second.len(), self.params)?;
         self.memory.first.first(self.params).copy_from_slice(first);
         self.memory.second.first(self.params).copy_from_slice(second);
+        Ok(())
+    }
+
+    fn average(&mut self) -> Result<Option<Vec<f32>>> {
+        Ok((self.averaged > 0).then(|| self.memory.average[..self.averaged].to_vec()))
+    }
+
+    fn set_average(&mut self, average: &[f32]) -> Result {
+        check_len("the average of the weights", average.len(), self.averaged)?;
+        self.memory.average[..self.averaged].copy_from_slice(average);
+        Ok(())
+    }
+
+    fn exchange(&mut self) -> Result {
+        check_len("the average of the weights", self.averaged, self.params)?;
+        let Memory { params, average, .. } = &mut self.memory;
+        params[..self.params].swap_with_slice(&mut average[..self.params]);
         Ok(())
     }
 }

@@ -94,7 +94,7 @@ impl Run<'_> {
 
     /// Runs the first of `ops`, together with the ops behind it that can be computed in the same pass. Returns how many were run.
     pub fn step(&self, ops: &[Op], memory: &mut Memory, result: &mut StepResult) -> usize {
-        let Memory { slots, params, grads, first, second, scratch, right, decoding, weights } = memory;
+        let Memory { slots, params, grads, first, second, average, scratch, right, decoding, weights } = memory;
         let mask = |dropout| Mask::new(dropout, self.scalars.seed);
         let param = |param: Param| &params[param.range()];
         match ops[0] {
@@ -220,6 +220,9 @@ impl Run<'_> {
                 let n = self.program.params;
                 let state = [&mut params[..n], &mut first[..n], &mut second[..n]];
                 result.grad_norm = adam::step(&it, self.scalars, state, &grads[..n], scratch);
+                if it.averages() {
+                    adam::follow(it.share_of_new(self.scalars.step), &params[..n], &mut average[..n]);
+                }
             }
         }
         1

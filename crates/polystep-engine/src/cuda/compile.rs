@@ -11,9 +11,9 @@ use std::ffi::{CString, c_char};
 
 use cudarc::nvrtc::sys;
 
-use super::{cache, product};
-use crate::{ActivateBack, AddNormBack, Attention, CachedAttention, EmbedBack, EngineError, LinearBack, Op, Program};
-use crate::{Result, SourceAttention};
+use super::{cache, product, wide};
+use crate::{ActivateBack, AddNormBack, Attention, CachedAttention, Dtype, EmbedBack, EngineError, LinearBack, Op};
+use crate::{Program, Result, SourceAttention};
 
 /// Names and texts of files in `kernels/`.
 macro_rules! files {
@@ -25,9 +25,9 @@ macro_rules! files {
 const HEADERS: [(&str, &str); 7] =
     files!["common.cuh" "philox.cuh" "mma.cuh" "head.cuh" "scores.cuh" "rows.cuh" "activation.cuh"];
 
-const SOURCES: [(&str, &str); 11] = files![
+const SOURCES: [(&str, &str); 12] = files![
     "norm.cu" "embed.cu" "activate.cu" "attention.cu" "attention_short.cu" "attention_back.cu" "product.cu" "loss.cu"
-    "optimiser.cu" "decode.cu" "top.cu"
+    "optimiser.cu" "decode.cu" "top.cu" "wide.cu"
 ];
 
 /// One source file with its macros.
@@ -95,17 +95,24 @@ fn units_of(program: &Program, op: &Op) -> Vec<Unit> {
         Op::LinearBack(LinearBack { of, dy, .. }) => {
             let width = pack_width(cols(dy.slot)).min(pack_width(dy.col)).min(pack_width(of.w.rows));
             let sums = of.b.map(|_| one("activate.cu", "VEC", width));
-            product::units().into_iter().chain(sums).collect()
+            let wide = (program.info(dy.slot).dtype == Dtype::F32).then(|| wide::unit(of.w));
+            product::units().into_iter().chain(sums).chain(wide).collect()
         }
         Op::Attention(Attention { heads, .. }) => attention_units("attention.cu", heads.dim),
         Op::AttentionBack(back) => attention_units("attention_back.cu", back.of.heads.dim),
-        Op::CrossEntropy(it) => vec![one("loss.cu", "V", cols(it.logits))],
+        Op::CrossEntropy(it) => vec![loss_unit(cols(it.logits), program.info(it.logits).dtype)],
         Op::CachedAttention(CachedAttention { heads, .. }) | Op::SourceAttention(SourceAttention { heads, .. }) => {
             vec![one("decode.cu", "HD", heads.dim)]
         }
         Op::BestTokens(it) => vec![one("top.cu", "V", cols(it.logits))],
         Op::Adam(_) => Vec::new(),
     }
+}
+
+/// loss.cu for a vocabulary, and for the type of the logits.
+pub(super) fn loss_unit(vocabulary: usize, dtype: Dtype) -> Unit {
+    let wide = (dtype == Dtype::F32).then_some(("WIDE", 1));
+    Unit::new("loss.cu", &[("V", vocabulary)].into_iter().chain(wide).collect::<Vec<_>>())
 }
 
 /// The kernels for long sequences, in `file`, and those for short ones.
@@ -189,12 +196,15 @@ pub(super) fn cached(unit: &Unit, arch: &str, fresh: bool) -> Result<Vec<u8>> {
 mod tests {
     use super::super::library;
     use super::*;
+    use crate::Param;
 
     /// The units of the paper's models and of their neighbours: what CI compiles.
     fn all_units() -> Vec<Unit> {
         let mut all =
             vec![Unit::new("optimiser.cu", &[]), Unit::new("loss.cu", &[("V", 64)]), Unit::new("top.cu", &[("V", 64)])];
+        all.push(loss_unit(64, Dtype::F32));
         for d in [64, 256, 512] {
+            all.push(wide::unit(Param { offset: 0, rows: 64, cols: d }));
             all.push(Unit::new("norm.cu", &[("D", d)]));
             all.push(Unit::new("embed.cu", &[("D", d), ("V", 64)]));
         }

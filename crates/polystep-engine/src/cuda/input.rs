@@ -4,7 +4,7 @@
 //! runs on. Rows past the end of the batch get token 0 at position 0. These are real rows of the tables, so forward values stay
 //! finite.
 
-use crate::{Batch, Limits, Op, Packed, Program, Scalars};
+use crate::{Batch, Limits, Packed, Program, Scalars};
 
 /// 32-bit words of the header; `struct Header` in kernels/common.cuh.
 const HEADER: usize = 16;
@@ -66,6 +66,8 @@ impl InputBlock {
             tokens[1] as u32,
             result as u32,
             batch.hypotheses.position as u32,
+            scalars.eps.to_bits(),
+            program.adam().map_or(0.0, |adam| adam.share_of_new(scalars.step)).to_bits(),
         ];
         out[..header.len()].copy_from_slice(&header);
         let mut put = |at: usize, values: &[i32], len: usize, rest: i32| {
@@ -91,8 +93,7 @@ impl InputBlock {
 /// Adam's 1/(1 − βᵗ), in double precision as the CPU computes them.
 fn corrections(program: &Program, step: u64) -> (f32, f32) {
     let correct = |beta: f32| (1.0 / (1.0 - f64::from(beta).powf(step.max(1) as f64))) as f32;
-    let adam = program.ops.iter().find_map(|op| if let Op::Adam(adam) = op { Some(adam) } else { None });
-    adam.map_or((1.0, 1.0), |adam| (correct(adam.beta1), correct(adam.beta2)))
+    program.adam().map_or((1.0, 1.0), |adam| (correct(adam.beta1), correct(adam.beta2)))
 }
 
 #[cfg(test)]
@@ -108,9 +109,10 @@ mod tests {
         batch.tgt.push([1, 7, 8]);
         batch.labels = vec![7, 8, 2];
         let mut out = vec![9; block.words];
-        let scalars = Scalars { lr: 1.0, step: 1, seed: 1 << 40 };
+        let scalars = Scalars { lr: 1.0, eps: 0.5, step: 1, seed: 1 << 40 };
         block.fill(&mut out, &Program::default(), &batch, &[], &scalars, 3);
         assert_eq!(out[4..10], [0, 256, 1, 2, 3, 3]);
+        assert_eq!(out[11], 0.5f32.to_bits());
         assert_eq!(out[block.cu[0]..block.cu[0] + 4], [0, 2, 2, 2]);
         assert_eq!(out[block.ids[1]..block.ids[1] + 4], [1, 7, 8, 0]);
         assert_eq!(out[block.labels + 3], 0);

@@ -4,7 +4,7 @@
 //! sums. A separate pass computes the sums only if no kernel has left them. Weight gradients run beside the critical path
 //! ([`Path::Side`]).
 
-use super::compile::{Unit, pack_width};
+use super::compile::{Unit, loss_unit, pack_width};
 use super::driver::{Args, Grid};
 use super::gemm::{Gemm, Operands};
 use super::machine::{SQUARES, token_columns};
@@ -190,6 +190,12 @@ impl Recorder<'_> {
 
     fn linear_back(&mut self, back: &LinearBack) -> Result {
         let LinearBack { of: Linear { x, w, b, .. }, dy, dx } = *back;
+        if self.is_wide(dy, w, b)? {
+            if let Some(dx) = dx {
+                self.wide_input_gradient(w, dy, dx)?;
+            }
+            return self.wide_weight_gradient(x, w, dy);
+        }
         self.bias_gradient(dy, b)?;
         // dx comes first, because the next op waits for it; unless it overwrites what the weight gradient reads.
         let in_place = dx.is_some_and(|dx| dx.slot == x.slot || dx.slot == dy.slot);
@@ -284,7 +290,7 @@ impl Recorder<'_> {
 
     fn cross_entropy(&mut self, it: &CrossEntropy) -> Result {
         let (logits, rows) = (it.logits, self.rows[1]);
-        let unit = Unit::new("loss.cu", &[("V", self.cols(logits))]);
+        let unit = loss_unit(self.cols(logits), self.info().info(logits).dtype);
         let losses = [self.machine.row_loss.at, self.machine.row_right.at];
         let args = Args::default()
             .ptrs([self.at(logits), self.input(self.block.labels)])
@@ -316,11 +322,12 @@ impl Recorder<'_> {
         self.submit(Path::Critical, &[], &[Resource::Squares], work)?;
         let machine = &self.machine;
         let args = Args::default()
-            .ptrs([grads, machine.params.at, machine.first.at, machine.second.at, machine.copy.at, squares])
+            .ptrs([grads, machine.params.at, machine.first.at, machine.second.at, machine.copy.at])
+            .ptrs([if it.averages() { machine.average.at } else { 0 }, squares])
             .int(SQUARES)
             .ptrs([self.head(), machine.ring.at])
             .int(groups);
-        let args = [it.beta1, it.beta2, it.eps, it.weight_decay, it.clip].into_iter().fold(args, Args::float);
+        let args = [it.beta1, it.beta2, it.weight_decay, it.clip].into_iter().fold(args, Args::float);
         let blocks = groups.div_ceil(256).clamp(1, 8 * machine.device.info.processors);
         let work = self.kernel(&unit, "adam", Grid::flat(blocks, 256), args)?;
         self.submit(Path::Critical, &[Resource::Squares], &[Resource::StepResult], work)

@@ -9,7 +9,7 @@ use super::gemm::{Gemms, WORKSPACE};
 use super::input::InputBlock;
 use super::product;
 use super::schedule::Partial;
-use crate::{Dim, Dtype, EngineError, Limits, Op, Program, Result, Side, Slot};
+use crate::{Adam, Dim, Dtype, EngineError, Limits, Op, Program, Result, Side, Slot};
 
 /// Streams beside the two of the critical path.
 pub(super) const SIDES: usize = 3;
@@ -20,7 +20,7 @@ pub(super) const RING: usize = 4096;
 /// Blocks of the pass that adds up the squares of the gradient.
 pub(super) const SQUARES: usize = 264;
 
-const KERNELS: [(&str, &[&str]); 11] = [
+const KERNELS: [(&str, &[&str]); 12] = [
     ("norm.cu", &["addnorm", "addnorm_back"]),
     ("embed.cu", &["embed", "embed_back", "embed_back_token", "embed_back_position"]),
     ("activate.cu", &["activate", "activate_back"]),
@@ -29,7 +29,8 @@ const KERNELS: [(&str, &[&str]); 11] = [
     ("attention_back.cu", &["attention_back"]),
     ("product.cu", &["product"]),
     ("loss.cu", &["loss_rows", "loss_sum"]),
-    ("optimiser.cu", &["reduce", "square", "adam", "copy_params"]),
+    ("wide.cu", &["wide_dx", "wide_dw"]),
+    ("optimiser.cu", &["reduce", "square", "adam", "copy_params", "exchange"]),
     ("decode.cu", &["lineage", "cached_attention", "source_attention"]),
     ("top.cu", &["top_tokens"]),
 ];
@@ -87,6 +88,8 @@ pub(super) struct Machine {
     pub(super) first: DeviceMemory,
     pub(super) second: DeviceMemory,
     pub(super) copy: DeviceMemory,
+    /// The average of the weights; empty if no program keeps one.
+    pub(super) average: DeviceMemory,
     pub(super) input: DeviceMemory,
     pub(super) ring: DeviceMemory,
     pub(super) right: DeviceMemory,
@@ -122,6 +125,7 @@ impl Machine {
         let device = Device::open(gpu)?;
         let (modules, kernels) = load(&device, &compile::units(&programs))?;
         let flat = programs.iter().map(|p| p.params).max().unwrap_or(0).next_multiple_of(64);
+        let averages = programs.iter().filter_map(Program::adam).any(Adam::averages);
         let tokens = capacity(limits.tgt_tokens);
         let streams = (0..SIDES + 2).map(|i| Stream::new(if i < 2 { -1 } else { 0 })).collect::<Result<Vec<_>, _>>()?;
         let positions = programs.iter().flat_map(|p| &p.slots).map(|s| if let Dim::Cache(n) = s.rows { n } else { 0 });
@@ -138,6 +142,7 @@ impl Machine {
             first: DeviceMemory::new(flat * 4)?,
             second: DeviceMemory::new(flat * 4)?,
             copy: DeviceMemory::new(flat * 2)?,
+            average: DeviceMemory::new(if averages { flat * 4 } else { 0 })?,
             input: DeviceMemory::new(InputBlock::new(&limits, [capacity(limits.src_tokens), tokens]).words * 4)?,
             ring: DeviceMemory::new(RING * 16)?,
             right: DeviceMemory::new(limits.sequences * 4)?,

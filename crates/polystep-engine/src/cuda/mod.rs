@@ -25,6 +25,7 @@ mod machine;
 mod product;
 mod record;
 mod schedule;
+mod wide;
 
 use std::collections::HashMap;
 
@@ -32,7 +33,7 @@ pub use library::{Info, Library};
 
 use crate::error::check_len;
 use crate::{
-    Batch, Dim, Dtype, EngineError, Executor, Inspect, Limits, Program, Result, Scalars, Side, Slot, StepResult,
+    Adam, Batch, Dim, Dtype, EngineError, Executor, Inspect, Limits, Program, Result, Scalars, Side, Slot, StepResult,
 };
 use attention::Lengths;
 use compile::Unit;
@@ -227,6 +228,21 @@ impl Cuda {
         of(&self.machine).put(0, values)
     }
 
+    /// Whether a program keeps an average of the weights.
+    fn averages(&self) -> bool {
+        self.machine.programs.iter().filter_map(Program::adam).any(Adam::averages)
+    }
+
+    /// Runs a kernel over flat buffers, between steps; waits before and after it.
+    fn launch_flat(&self, name: &'static str, buffers: &[u64]) -> Result {
+        self.machine.wait()?;
+        let groups = self.machine.flat / 4;
+        let args = buffers.iter().fold(Args::default(), |args, &at| args.ptr(at)).int(groups);
+        let kernel = self.machine.kernel(&Unit::new("optimiser.cu", &[]), name)?;
+        kernel.launch(Grid::flat(groups.div_ceil(256), 256), &args, false, &self.machine.streams[0])?;
+        self.machine.wait()
+    }
+
     /// Real rows of a slot after the last run.
     fn real_rows(&self, program: usize, slot: Slot) -> usize {
         match self.machine.programs[program].info(slot).rows {
@@ -304,11 +320,7 @@ impl Executor for Cuda {
 
     fn set_params(&mut self, params: &[f32]) -> Result {
         self.set_flat("the parameters", |machine| &machine.params, params)?;
-        let groups = self.machine.flat / 4;
-        let args = Args::default().ptr(self.machine.params.at).ptr(self.machine.copy.at).int(groups);
-        let kernel = self.machine.kernel(&Unit::new("optimiser.cu", &[]), "copy_params")?;
-        kernel.launch(Grid::flat(groups.div_ceil(256), 256), &args, false, &self.machine.streams[0])?;
-        self.machine.wait()
+        self.launch_flat("copy_params", &[self.machine.params.at, self.machine.copy.at])
     }
 
     fn moments(&mut self) -> Result<(Vec<f32>, Vec<f32>)> {
@@ -318,6 +330,21 @@ impl Executor for Cuda {
     fn set_moments(&mut self, first: &[f32], second: &[f32]) -> Result {
         self.set_flat("the first moments", |machine| &machine.first, first)?;
         self.set_flat("the second moments", |machine| &machine.second, second)
+    }
+
+    fn average(&mut self) -> Result<Option<Vec<f32>>> {
+        self.averages().then(|| self.flat(|machine| &machine.average)).transpose()
+    }
+
+    fn set_average(&mut self, average: &[f32]) -> Result {
+        check_len("the average of the weights", average.len(), if self.averages() { self.flat_len() } else { 0 })?;
+        self.set_flat("the average of the weights", |machine| &machine.average, average)
+    }
+
+    fn exchange(&mut self) -> Result {
+        check_len("the average of the weights", usize::from(self.averages()), 1)?;
+        let Machine { params, average, copy, .. } = &self.machine;
+        self.launch_flat("exchange", &[params.at, average.at, copy.at])
     }
 }
 

@@ -47,6 +47,8 @@ pub(super) enum Partial {
     Columns,
     /// Of the columns of a product, one row per row of tiles.
     Tiles,
+    /// Of the weight gradient of a layer with fp32 outputs.
+    Outputs,
 }
 
 /// On the critical path, or beside it.

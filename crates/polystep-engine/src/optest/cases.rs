@@ -56,6 +56,9 @@ pub fn cases() -> Vec<Case> {
             all.push(cross_entropy(format!("cross-entropy, {vocab} tokens, {size}"), at, vocab, true));
         }
         all.push(cross_entropy(format!("cross-entropy, forward, {size}"), at, 64, false));
+        for with_dx in [true, false] {
+            all.push(logits(format!("logits in fp32, input gradient {with_dx}, {size}"), at, d, with_dx));
+        }
     }
     all.push(embed("embed, 512 wide".into(), LARGE, 512, Side::Src, 1.0, None, true));
     all.push(add_norm("norm Pre, 512 wide".into(), LARGE, 512, NormOrder::Pre, false, Some(0.1), true));
@@ -63,9 +66,13 @@ pub fn cases() -> Vec<Case> {
     for kind in KINDS {
         all.push(attention(format!("attention {}, long", kind.0), LONG, Heads { count: 2, dim: 64 }, kind));
     }
-    all.push(adam("Adam, plain".into(), 0.0, 0.0, 1));
-    all.push(adam("Adam, clipped".into(), 0.0, 1.0, 7));
-    all.push(adam("Adam, not clipped, decay".into(), 0.1, 1000.0, 1000));
+    let plain = Adam { beta1: 0.9, beta2: 0.98, weight_decay: 0.0, clip: 0.0, ema: 0.0 };
+    all.push(adam("Adam, plain".into(), plain, 1, 1e-8));
+    all.push(adam("Adam, clipped".into(), Adam { clip: 1.0, ..plain }, 7, 1e-8));
+    all.push(adam("Adam, not clipped, decay".into(), Adam { weight_decay: 0.1, clip: 1000.0, ..plain }, 1000, 1e-8));
+    all.push(adam("Adam, large eps".into(), plain, 7, 0.5));
+    all.push(adam("Adam, average of the weights, warm-up".into(), Adam { ema: 0.9995, ..plain }, 3, 1e-8));
+    all.push(adam("Adam, average of the weights".into(), Adam { ema: 0.5, ..plain }, 1000, 1e-8));
     all
 }
 
@@ -83,6 +90,8 @@ pub fn large_cases(rows: usize) -> Vec<Case> {
         linear(format!("linear, {rows} rows"), at, (d, d), 0, true, true),
         linear(format!("linear, views, {rows} rows"), at, (d, 2 * d), d, true, true),
         cross_entropy(format!("cross-entropy, {rows} rows"), at, 64, true),
+        logits(format!("logits in fp32, {rows} rows"), at, d, true),
+        logits(format!("logits in fp32, no input gradient, {rows} rows"), at, d, false),
     ];
     for kind in [Activation::Relu, Activation::Gelu] {
         all.push(feed_forward(format!("feed-forward {kind:?}, {rows} rows"), at, d, kind));
@@ -281,11 +290,35 @@ fn cross_entropy(name: String, at: Lengths, vocab: usize, backward: bool) -> Cas
     b.finish()
 }
 
-fn adam(name: String, weight_decay: f32, clip: f32, step: u64) -> Case {
+/// The output layer, the loss and their gradients, in fp32. The input gradient is bf16 on CUDA; the rest is not.
+fn logits(name: String, at: Lengths, d: usize, with_dx: bool) -> Case {
+    let mut b = Build::new(name, at, 64);
+    let w = b.param(64, d, 1.0 / (d as f32).sqrt());
+    b.by_param("w", w, false);
+    let x = b.input("x", Side::Tgt, d, Act);
+    let logits = b.out("logits", Side::Tgt, 64, F32);
+    let dx = with_dx.then(|| b.out("dx", Side::Tgt, d, Act));
+    b.case.outputs.push(Output::Result);
+    b.case.functional = Functional::Loss;
+    b.case.tight = !with_dx;
+    if let Some(dx) = dx {
+        b.by_slot(x, dx);
+    }
+    let of = Linear { x: x.into(), w, b: None, y: logits.into() };
+    b.push(of);
+    b.push(CrossEntropy { logits, backward: true });
+    b.push(LinearBack { of, dy: logits.into(), dx: dx.map(Into::into) });
+    b.finish()
+}
+
+fn adam(name: String, op: Adam, step: u64, eps: f32) -> Case {
     let mut b = Build::new(name, (&[1], &[1]), 12);
     b.param(200, 33, 1.0);
-    b.case.scalars.step = step;
+    (b.case.scalars.step, b.case.scalars.eps) = (step, eps);
     b.case.outputs.extend([Output::Trained, Output::Result]);
-    b.push(Adam { beta1: 0.9, beta2: 0.98, eps: 1e-8, weight_decay, clip });
+    if op.averages() {
+        b.case.outputs.push(Output::Averaged);
+    }
+    b.push(op);
     b.finish()
 }

@@ -11,6 +11,7 @@
 //! So all defaults are in `recipe`, including those that depend on other keys, and what is written to a run's folder needs no
 //! other file.
 
+mod guard;
 mod recipe;
 mod spaces;
 mod stored;
@@ -18,16 +19,18 @@ mod tables;
 
 pub use crate::curriculum::CurriculumTable;
 pub use crate::error::ConfigError;
+pub use guard::GuardSetting;
 pub use polystep_record::Recipe;
 pub use spaces::{is_space_file, read_space};
-pub use tables::{DataTable, Precision, Schedule, Select, TrainTable};
+pub use tables::{DataTable, LateTable, Logits, Precision, Schedule, Select, TrainTable};
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
-use polystep_core::{Setting, SpaceTable, Style, Task, Writing, arithmetic};
+use polystep_core::{ClassWeights, Setting, SpaceTable, Style, Task, Writing, arithmetic};
 use polystep_engine::Adam;
-use polystep_record::{Keys, TestSet};
+use polystep_record::{Keys, TestSet, WeightedSet};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
@@ -39,6 +42,9 @@ use crate::model::ModelConfig;
 
 /// The most names that a key may have. The longest real key has three: `space.max.products`.
 const MOST_NAMES: usize = 8;
+
+/// The weights that a class or a space may have.
+const WEIGHTS: RangeInclusive<f64> = 0.001..=1000.0;
 
 /// Everything that decides what a run computes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -132,9 +138,9 @@ impl RunConfig {
         Adam {
             beta1: t.beta1 as f32,
             beta2: t.beta2 as f32,
-            eps: t.eps as f32,
             weight_decay: t.weight_decay as f32,
             clip: t.clip as f32,
+            ema: t.ema.unwrap_or(0.0) as f32,
         }
     }
 
@@ -168,7 +174,7 @@ impl RunConfig {
     /// The task, and those of `data.also`: all that the model learns.
     pub fn tasks(&self) -> Result<Vec<Task>, ConfigError> {
         let mut tasks = vec![self.task()?];
-        for set in &self.data.also {
+        for WeightedSet { set, .. } in &self.data.also {
             let task = self.task_on(set).map_err(|e| ConfigError::new(format!("data.also, \"{set}\": {e}")))?;
             if tasks.contains(&task) {
                 return Err(ConfigError::new(format!("data.also, \"{set}\": is learned already")));
@@ -178,11 +184,50 @@ impl RunConfig {
         Ok(tasks)
     }
 
-    /// The tasks of `data.guard`: training never meets their endpoints.
+    /// How many of the drawn proofs belong to each of the tasks, relative to each other.
+    pub fn task_weights(&self) -> Vec<f64> {
+        std::iter::once(1.0).chain(self.data.also.iter().map(|also| also.weight)).collect()
+    }
+
+    /// How often the steps of each class are learned from.
+    pub fn class_weights(&self) -> ClassWeights {
+        let mut weights = ClassWeights::NATURAL;
+        for (&class, &weight) in &self.data.mix {
+            *weights.at(class) = weight;
+        }
+        weights
+    }
+
+    /// An error if the stream that `[data.mix]` and the weights of `data.also` ask for cannot be made.
+    fn check_mix(&self) -> Result<(), ConfigError> {
+        let refuse = |wrong: bool, why: String| if wrong { Err(ConfigError::new(why)) } else { Ok(()) };
+        for WeightedSet { set, weight } in &self.data.also {
+            let range = WEIGHTS.contains(weight);
+            refuse(!range, format!("data.also, \"{set}\": its weight must be between 0.001 and 1000"))?;
+        }
+        for (class, weight) in &self.data.mix {
+            let range = *weight == 0.0 || WEIGHTS.contains(weight);
+            refuse(!range, format!("data.mix.{class} must be 0, or between 0.001 and 1000"))?;
+        }
+        let weighted = !self.data.mix.is_empty()
+            || self.train.focus.is_some()
+            || self.data.also.iter().any(|also| also.weight != 1.0);
+        refuse(
+            weighted && self.data.file.is_some(),
+            "[data.mix], [train.focus] and the weights of data.also choose among what is drawn: leave out data.file"
+                .into(),
+        )?;
+        let chosen = !self.data.mix.is_empty() || self.train.focus.is_some();
+        let alone = "[curriculum] chooses what is learned: leave out [data.mix] and [train.focus]";
+        refuse(chosen && self.curriculum.is_some(), alone.into())?;
+        self.train.focus.map_or(Ok(()), |focus| focus.check())
+    }
+
+    /// The tasks of the sets in `data.guard`: training never meets their endpoints.
     pub fn guarded(&self) -> Result<Vec<Task>, ConfigError> {
         let named =
             |set: &TestSet| self.task_on(set).map_err(|e| ConfigError::new(format!("data.guard, \"{set}\": {e}")));
-        self.data.guard.iter().map(named).collect()
+        self.data.guard.sets.iter().map(named).collect()
     }
 
     /// The run's task on the space of a test set.
@@ -207,6 +252,13 @@ impl RunConfig {
                 format!("data.config = \"{}\" is a sub-task: a curriculum leads to a whole one", self.data.config);
             return Err(ConfigError::new(why));
         }
+        if table.inside && !matches!(self.data.setting, Setting::Plain | Setting::Calculator) {
+            let why = format!(
+                "curriculum.inside: setting {} has no steps of a part of a proof; leave it out",
+                self.data.setting
+            );
+            return Err(ConfigError::new(why));
+        }
         let (graph, spaces) = table.resolve(&target.space, |key| self.space_of(key).ok())?;
         let tasks = spaces.into_iter().map(|space| Task { space, ..target.clone() }).collect();
         Ok(Some((graph, table.clone(), tasks)))
@@ -218,13 +270,17 @@ impl RunConfig {
         self.tasks()?;
         self.guarded()?;
         self.curriculum()?;
+        self.check_mix()?;
         if self.data.file.is_some() && self.curriculum.is_some() {
             return Err(ConfigError::new("[curriculum] chooses what is drawn next: leave out data.file"));
         }
-        self.model.check().map_err(ConfigError::new)?;
+        self.model.check()?;
         let t = &self.train;
         // The numbers as the engine will see them: in fp32 a small number may be 0 and a large one infinite.
-        let (lr, Adam { beta1, beta2, eps, weight_decay, clip }) = (t.lr as f32, self.optimiser());
+        let (lr, Adam { beta1, beta2, weight_decay, clip, ema }) = (t.lr as f32, self.optimiser());
+        let late = t.late.clone().unwrap_or_default();
+        let [_, late_batch] = t.batches();
+        let late_eps = late.eps.unwrap_or(t.eps) as f32;
         let positive = |x: f32| x > 0.0 && x.is_finite();
         let not_negative = |x: f32| x >= 0.0 && x.is_finite();
         let betas = (0.0..1.0).contains(&beta1) && (0.0..1.0).contains(&beta2);
@@ -235,7 +291,22 @@ impl RunConfig {
             ((1..=65_536).contains(&t.batch), "train.batch must be between 1 and 65536"),
             (positive(lr), "train.lr must be positive"),
             (betas, "train.beta1 and train.beta2 must be at least 0 and below 1"),
-            (positive(eps), "train.eps must be positive"),
+            (positive(t.eps as f32), "train.eps must be positive"),
+            (
+                t.ema.is_none() || (ema > 0.0 && ema < 1.0),
+                "train.ema must be above 0 and below 1; leave it out for no average",
+            ),
+            ((0.0..1.0).contains(&late.from), "train.late.from is a share of the budget: at least 0 and below 1"),
+            ((1..=65_536).contains(&late_batch), "train.late.batch must be between 1 and 65536"),
+            (positive(late_eps), "train.late.eps must be positive"),
+            (
+                t.late.is_none() || late.batch.is_some() || late.eps.is_some(),
+                "train.late changes nothing: give it batch or eps",
+            ),
+            (
+                self.curriculum.is_none() || late.batch.is_none(),
+                "[curriculum] divides batches of one size among its tasks: leave out train.late.batch",
+            ),
             (not_negative(clip), "train.clip must be 0 (no clipping) or positive"),
             (not_negative(weight_decay), "train.weight_decay must not be negative"),
             (t.log_every > 0, "train.log_every must be at least 1"),

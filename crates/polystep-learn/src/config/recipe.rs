@@ -3,12 +3,15 @@
 //! `paper` is what the paper did, as far as it says so. Its budget is that of the row in the paper's tables that is reproduced.
 //! `fast` is ours: pre-norm, GELU, larger batches, warm-up and a cosine schedule.
 
+use std::collections::BTreeMap;
+
 use polystep_core::{Granularity, Notation, Setting, TermOrder};
 use polystep_engine::{Activation, NormOrder};
 use polystep_record::paper::lookup;
 use polystep_record::{Keys, Recipe};
 
-use super::tables::{DataTable, Precision, Schedule, Select, TrainTable};
+use super::GuardSetting;
+use super::tables::{DataTable, LateTable, Logits, Precision, Schedule, Select, TrainTable};
 use crate::curriculum::CurriculumTable;
 use crate::model::{ModelConfig, Size};
 
@@ -24,7 +27,8 @@ impl Default for DataTable {
             config: "medium_coeff".into(),
             vars: 1,
             also: Vec::new(),
-            guard: Vec::new(),
+            mix: BTreeMap::new(),
+            guard: GuardSetting::default(),
             file: None,
             setting: Setting::Plain,
             granularity: Granularity::COARSE,
@@ -33,6 +37,12 @@ impl Default for DataTable {
             ones: false,
             seed: 1,
         }
+    }
+}
+
+impl Default for LateTable {
+    fn default() -> Self {
+        LateTable { from: 0.67, batch: None, eps: None }
     }
 }
 
@@ -82,6 +92,10 @@ impl TrainTable {
             log_every: 100,
             checkpoint_minutes: 5.0,
             checkpoint_steps: 0,
+            logits: Logits::Bf16,
+            ema: None,
+            late: None,
+            focus: None,
         };
         match recipe {
             Recipe::Fast => fast,
@@ -138,7 +152,7 @@ impl DataTable {
             config: self.config.clone(),
             granularity: Some(self.granularity),
             notation: Some(self.notation),
-            also: self.also.clone(),
+            also: self.also.iter().map(|also| also.set.clone()).collect(),
             ..Keys::default()
         };
         keys.trained(Some(self.setting), curriculum)
@@ -165,7 +179,8 @@ mod tests {
         let fine = DataTable { granularity: Granularity::FINE, ..data("small_coeff", 2, Setting::Plain) };
         assert_eq!(paper_examples(&fine), Some(4_600_000));
         assert_eq!(paper_examples(&data("small_coeff", 3, Setting::Plain)), None);
-        let mixed = DataTable { also: vec![TestSet::new("large_coeff", 1)], ..data("small_coeff", 1, Setting::Plain) };
+        let mixed =
+            DataTable { also: vec![TestSet::new("large_coeff", 1).into()], ..data("small_coeff", 1, Setting::Plain) };
         assert_eq!(paper_examples(&mixed), None);
     }
 

@@ -42,7 +42,7 @@ impl RunConfig {
             self.space = Some(read_space(&self.data.config)?);
         }
         let mut data = std::mem::take(&mut self.data);
-        for set in data.also.iter_mut().chain(&mut data.guard) {
+        for set in data.also.iter_mut().map(|also| &mut also.set).chain(&mut data.guard.sets) {
             self.keep(&mut set.config)?;
         }
         self.data = data;

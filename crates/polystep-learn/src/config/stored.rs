@@ -32,7 +32,7 @@ impl RunConfig {
         }
         let named = |why: String| ConfigError::new(format!("{}: {why}", path.display()));
         let document: Value = serde_json::from_str(&read(&path)?).map_err(|e| named(e.to_string()))?;
-        let model = ModelConfig::of_transformers(&document).map_err(named)?;
+        let model = ModelConfig::of_transformers(&document).map_err(|e| named(e.to_string()))?;
         let entry = document.get(ENTRY).ok_or_else(|| {
             named(format!("it has no entry `{ENTRY}`, which says what the model learned: export the run again"))
         })?;

@@ -2,11 +2,15 @@
 //! [`ModelConfig`](crate::model::ModelConfig); `[curriculum]` is [`CurriculumTable`](crate::curriculum::CurriculumTable). Defaults
 //! are in [`super::recipe`].
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use polystep_core::{Granularity, Notation, Setting, TermOrder};
-use polystep_record::{Recipe, TestSet, as_texts};
+use polystep_core::{Granularity, Notation, Setting, StepClass, TermOrder};
+use polystep_record::{Recipe, WeightedSet};
 use serde::{Deserialize, Serialize};
+
+use super::GuardSetting;
+use crate::curriculum::FocusTable;
 
 /// `[data]`: what is learned.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -18,13 +22,15 @@ pub struct DataTable {
     pub config: String,
     /// Number of variables, 1 to 8.
     pub vars: usize,
-    /// Further spaces that one model learns in equal parts, as `["small_coeff:1", "large_coeff:2", "mine.toml:1"]`.
-    #[serde(with = "as_texts", skip_serializing_if = "Vec::is_empty")]
-    pub also: Vec<TestSet>,
-    /// Further sets whose endpoints training never meets, as `["longer.toml:1"]`. The sets of the paper's spaces, and of the
-    /// spaces that are learned, are guarded always.
-    #[serde(with = "as_texts", skip_serializing_if = "Vec::is_empty")]
-    pub guard: Vec<TestSet>,
+    /// Further spaces that one model learns, as `["small_coeff:1", "large_coeff:2", "mine.toml:1"]`. They are drawn in equal parts,
+    /// or by their weights, as in `[{ space = "no_backtrack:1", weight = 2 }]`; the weight of `config` is 1.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<WeightedSet>,
+    /// Which evaluation sets training never meets. Those of the spaces that are learned always; with `all`, the default, those of
+    /// the paper's spaces too; with `long` also the long test sets; with `own` no others, as in the paper. Further sets stand
+    /// in a list, as `["longer.toml:1"]` or `["long", "longer.toml:1"]`.
+    #[serde(skip_serializing_if = "GuardSetting::is_default")]
+    pub guard: GuardSetting,
     /// Examples of one's own, in place of those that are drawn: a file of JSONL or Parquet, or a folder of such files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
@@ -40,6 +46,10 @@ pub struct DataTable {
     pub ones: bool,
     /// The seed of polynomials, their order, dropout and the first weights.
     pub seed: u64,
+    /// How often the steps of a class are learned from, relative to the class with the largest weight, of which all drawn steps
+    /// are. A class that is not named has the weight 1, so without this table every step that is drawn is learned from.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub mix: BTreeMap<StepClass, f64>,
 }
 
 /// `[train]`: how it is learned.
@@ -97,6 +107,39 @@ pub struct TrainTable {
     pub checkpoint_minutes: f64,
     /// Steps between two checkpoints, beside those by time; 0 for none.
     pub checkpoint_steps: u64,
+    /// `bf16`, or `fp32` for logits and a gradient of theirs that are not rounded; on the CPU everything is fp32.
+    #[serde(skip_serializing_if = "Logits::is_bf16")]
+    pub logits: Logits,
+    /// Decay of an average of the weights (EMA), as in 0.9995. The average is then what is validated, kept and tested.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ema: Option<f64>,
+    /// What changes in the last part of the budget.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub late: Option<LateTable>,
+    /// `[train.focus]`: classes of steps with errors are shown more often, beside what `[data.mix]` says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub focus: Option<FocusTable>,
+}
+
+impl TrainTable {
+    /// Examples in a batch, early and late in the budget.
+    pub fn batches(&self) -> [usize; 2] {
+        [self.batch, self.late.as_ref().and_then(|late| late.batch).unwrap_or(self.batch)]
+    }
+}
+
+/// `[train.late]`: what changes in the last part of the budget.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LateTable {
+    /// The share of the budget after which it begins.
+    pub from: f64,
+    /// Examples in a batch from then on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub batch: Option<usize>,
+    /// Adam's eps from then on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub eps: Option<f64>,
 }
 
 /// What follows the warm-up.
@@ -119,6 +162,22 @@ pub enum Precision {
     Bf16,
     /// fp32: the CPU.
     Fp32,
+}
+
+/// What the logits of training and validation are kept in, and their gradient. Decoding always has them in fp32.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Logits {
+    /// As all other activations.
+    Bf16,
+    /// Not rounded.
+    Fp32,
+}
+
+impl Logits {
+    fn is_bf16(&self) -> bool {
+        *self == Logits::Bf16
+    }
 }
 
 /// Which weights a finished run keeps.

@@ -1,3 +1,5 @@
+use polystep_core::StepClass;
+
 use super::*;
 use crate::model::Size;
 
@@ -161,6 +163,39 @@ fn spaces_beside_the_own_one() {
 }
 
 #[test]
+fn a_mix_of_classes_and_spaces() {
+    let text = "[data]\nalso = [\"small_coeff:1\", { space = \"no_backtrack:2\", weight = 2.5 }]\n\
+                [data.mix]\nfacstep = 0.04\nmul3_multi3_sums5 = 3\n";
+    let config = read(text).unwrap();
+    assert_eq!(config.task_weights(), [1.0, 1.0, 2.5]);
+    let weights = config.class_weights();
+    let of = |class| weights.of(class);
+    let all = [of(StepClass::Facstep), of(StepClass::Mul3Multi3Sums5), of(StepClass::Sumstep)];
+    assert_eq!((all, weights.is_natural()), ([0.04, 3.0, 1.0], false));
+    assert_eq!(read(&config.to_toml()).unwrap(), config);
+    assert!(config.to_toml().contains("\"small_coeff:1\""), "{}", config.to_toml());
+    assert!(read("").unwrap().class_weights().is_natural());
+    let focus = read("[train.focus]\nevery = 1000\n").unwrap();
+    assert_eq!((focus.train.focus.unwrap().every, focus.train.focus.unwrap().floor), (1000, 0.04));
+    assert_eq!(read(&focus.to_toml()).unwrap(), focus);
+    assert_eq!(with("", &[("data.mix.sumstep", "0.5")]).unwrap().class_weights().of(StepClass::Sumstep), 0.5);
+    for (text, why) in [
+        ("[data.mix]\nmulstep = 1\n", "line 2: unknown variant `mulstep`, expected one of `facstep`"),
+        ("[data.mix]\nsumstep = -1\n", "data.mix.sumstep must be 0, or between 0.001 and 1000"),
+        ("[data]\nalso = [{ space = \"large_coeff:1\", weight = 0 }]\n", "its weight must be between 0.001 and 1000"),
+        ("[data]\nalso = [{ space = \"large_coeff:1\", share = 2 }]\n", "line 2: unknown field `share`"),
+        ("[data]\nfile = \"x.jsonl\"\n[data.mix]\nsumstep = 1\n", "leave out data.file"),
+        ("[curriculum]\nname = \"C\"\n[data.mix]\nsumstep = 1\n", "leave out [data.mix]"),
+        ("[curriculum]\nname = \"C\"\n[train.focus]\n", "leave out [data.mix] and [train.focus]"),
+        ("[train.focus]\nfloor = 0\n", "train.focus.floor must be between 0.001 and 1"),
+        ("[train.focus]\nevry = 3\n", "line 2: unknown field `evry`, expected one of `every`"),
+    ] {
+        let found = refusal(text);
+        assert!(found.contains(why), "{found}");
+    }
+}
+
+#[test]
 fn a_curriculum_by_its_name_or_by_its_graph() {
     assert!(!read("").unwrap().to_toml().contains("curriculum"));
     let config = with("[data]\nconfig = \"large_coeff\"\nvars = 2", &[("curriculum.name", "C4")]).unwrap();
@@ -248,4 +283,25 @@ fn spaces_of_ones_own_stand_where_keys_do() {
     assert!(unknown.contains("wrong.toml, line 3: unknown field `maxx`"), "{unknown}");
     assert!(refused("[data]\nalso = [\"none.toml:1\"]\n").starts_with("cannot read none.toml"));
     assert!(refused("[spaces.small_coeff]\nmax.products = 4\n").contains("is reserved"));
+}
+
+/// A run that does not name them writes the TOML of earlier versions.
+#[test]
+fn levers_are_off_and_unwritten_by_default() {
+    let text = RunConfig::of_recipe(Recipe::Fast).to_toml();
+    for key in ["encoder_layers", "decoder_layers", "logits", "ema", "late"] {
+        assert!(!text.contains(key), "{key}: {text}");
+    }
+    let levers =
+        "[model]\ndecoder_layers = 6\n[train]\nlogits = \"fp32\"\nema = 0.999\nlate = { batch = 1024, eps = 1e-12 }\n";
+    let config = read(levers).unwrap();
+    assert_eq!((config.model.depth(), config.train.batches()), ([4, 6], [256, 1024]));
+    assert_eq!(config.train.late.as_ref().unwrap().from, 0.67);
+    assert_eq!(read(&config.to_toml()).unwrap(), config);
+    assert_eq!(refusal("[train]\nlate = { from = 0.5 }\n"), "train.late changes nothing: give it batch or eps");
+    assert!(refusal("[train]\nema = 1.0\n").starts_with("train.ema must be above 0 and below 1"));
+    assert!(refusal("[train]\nlate = { from = 1.5, eps = 1e-9 }\n").starts_with("train.late.from is a share"));
+    let curriculum = "[train]\nlate = { batch = 8 }\n[curriculum]\nname = \"C\"\n[data]\nconfig = \"small_coeff\"\n";
+    assert!(refusal(curriculum).starts_with("[curriculum] divides batches of one size"));
+    assert_eq!(refusal("[model]\ndecoder_layers = 0\n"), "model.decoder_layers = 0 must be between 1 and 128");
 }

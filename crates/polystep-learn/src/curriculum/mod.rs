@@ -5,12 +5,16 @@
 //! share to its predecessors. Of what remains it gives a share to its successors. Attention that no other task can take is
 //! dropped.
 //!
-//! This module decides what is learned next. [`crate::feed::Lessons`] makes the batches.
+//! Beside curricula there is [`FocusState`]: no graph, but shares of the classes of steps that follow the errors.
+//!
+//! This module decides what is learned next. [`crate::feed::Lessons`] and [`crate::feed::FocusedBatches`] make the batches.
 
+mod focus;
 mod graph;
 mod mastering;
 mod table;
 
+pub use focus::{FocusState, FocusTable};
 pub use graph::{Graph, GraphError};
 pub use mastering::{Mastering, TaskState, shares};
 pub use table::CurriculumTable;

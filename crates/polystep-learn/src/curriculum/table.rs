@@ -21,6 +21,10 @@ pub struct CurriculumTable {
     /// `["add", "mul2"]`: add is learned before mul2.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub edges: Vec<(String, String)>,
+    /// Whether the steps of a sub-task are written as the same steps inside the target: a product alone keeps its parentheses. If
+    /// not, it ends with a bare polynomial, as a proof by itself does, and the model learns two ways to write one product.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub inside: bool,
     /// How steeply the mastering of ancestors opens a task.
     pub p: f64,
     /// Weight of "not yet mastered" against learning progress.
@@ -43,6 +47,7 @@ impl Default for CurriculumTable {
             name: None,
             tasks: Vec::new(),
             edges: Vec::new(),
+            inside: false,
             p: 6.0,
             gamma: 0.5,
             eps: 0.1,

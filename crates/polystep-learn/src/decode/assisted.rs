@@ -5,9 +5,9 @@
 //! next input is therefore always the expected state. All inputs are known beforehand, so the lines of many proofs can be
 //! asked at once.
 
-use super::{AnswerCache, BEAM_WIDTH, Hypothesis, Stepper, beam_search};
-use polystep_core::Writing;
+use super::{AnswerCache, BEAM_WIDTH, Hypothesis, Stepper, beam_search, find_in_beams};
 use polystep_core::writing::Line;
+use polystep_core::{Setting, Writing};
 use polystep_engine::EngineError;
 use polystep_record::Author;
 
@@ -18,7 +18,7 @@ pub struct AssistedStep {
     pub author: Author,
     /// What the model answered greedily.
     pub greedy: Hypothesis,
-    /// The beams, best first; none if there was no need to search.
+    /// The beams, best first; none if there was no need to search, or if the search ended early because the expected step was out of reach.
     pub beams: Vec<Hypothesis>,
 }
 
@@ -54,10 +54,21 @@ pub fn assisted_steps(
     let mut steps: Vec<AssistedStep> = lines.iter().zip(greedy).map(first).collect();
     let missed: Vec<usize> = (0..steps.len()).filter(|&i| steps[i].author == Author::Exact).collect();
     let asked: Vec<&[u8]> = missed.iter().map(|&i| inputs[i]).collect();
-    for (i, found) in missed.into_iter().zip(beam_search(stepper, &asked, BEAM_WIDTH)?) {
-        let at = found.headline.iter().position(|beam| is_expected(writing, &lines[i], beam));
+    let found = match writing.setting {
+        // Many answers come to the expected state, so no search can end early.
+        Setting::Calculator => {
+            let found = beam_search(stepper, &asked, BEAM_WIDTH)?;
+            found.into_iter().map(|found| found.headline).collect()
+        }
+        _ => {
+            let wanted: Vec<&[u8]> = missed.iter().map(|&i| lines[i].target.as_slice()).collect();
+            find_in_beams(stepper, &asked, &wanted, BEAM_WIDTH)?
+        }
+    };
+    for (i, beams) in missed.into_iter().zip(found) {
+        let at = beams.iter().position(|beam| is_expected(writing, &lines[i], beam));
         steps[i].author = at.map_or(Author::Exact, |n| Author::Beam(n + 1));
-        steps[i].beams = found.headline;
+        steps[i].beams = beams;
     }
     Ok(steps)
 }
@@ -67,7 +78,7 @@ mod tests {
     use super::*;
     use crate::decode::{Branch, Capacity, TopTokens};
     use polystep_core::token::{EOS, encode};
-    use polystep_core::{Notation, Setting, notation};
+    use polystep_core::{Notation, notation};
 
     /// Knows a few answers to each source, best first. Each is half as probable as the one before.
     struct Knows {

@@ -58,7 +58,7 @@ impl CrossAttention {
         batch.src.push(source.iter().copied().chain([EOS]).map(i32::from));
         // The token at a place is written from the one before it.
         batch.tgt.push([BOS].iter().chain(output).copied().map(i32::from));
-        self.cpu.run(0, &batch, &Scalars { lr: 0.0, step: 1, seed: 0 })?;
+        self.cpu.run(0, &batch, &Scalars { step: 1, ..Scalars::default() })?;
         self.cpu.results()?;
         let Attention { q, k, heads, lse, .. } = self.op;
         let width = |slot| self.cpu.programs()[0].info(slot).cols;

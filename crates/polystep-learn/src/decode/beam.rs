@@ -34,21 +34,50 @@ struct Live {
     number: u32,
 }
 
-struct Search {
+struct Search<'a> {
     beam: usize,
     live: Vec<Live>,
     headline: Vec<Hypothesis>,
     lp1: Vec<Hypothesis>,
+    /// The one output that is searched for; all, unless given.
+    wanted: Option<&'a [u8]>,
 }
 
 /// Searches for every source, in the order given, with `beam` beams each; 0 is 1.
 pub fn beam_search(stepper: &mut dyn Stepper, sources: &[&[u8]], beam: usize) -> Result<Vec<BeamResult>, EngineError> {
+    search(stepper, sources, None, beam)
+}
+
+/// Searches as [`beam_search`] does, but only for one output of each source, its wanted one. A search ends as soon as that cannot
+/// become a beam any more, which saves most of the work where a model is lost. The answer is the beams, best first, if the wanted
+/// output is one of them; else nothing.
+pub fn find_in_beams(
+    stepper: &mut dyn Stepper,
+    sources: &[&[u8]],
+    wanted: &[&[u8]],
+    beam: usize,
+) -> Result<Vec<Vec<Hypothesis>>, EngineError> {
+    let found = search(stepper, sources, Some(wanted), beam)?;
+    let beams = found.into_iter().zip(wanted).map(|(found, &wanted)| {
+        let is_there = found.headline.iter().any(|h| h.tokens == wanted);
+        if is_there { found.headline } else { Vec::new() }
+    });
+    Ok(beams.collect())
+}
+
+fn search(
+    stepper: &mut dyn Stepper,
+    sources: &[&[u8]],
+    wanted: Option<&[&[u8]]>,
+    beam: usize,
+) -> Result<Vec<BeamResult>, EngineError> {
     let beam = beam.max(1);
     let mut answers = vec![BeamResult::default(); sources.len()];
     for group in groups(sources, stepper, beam) {
         let batch: Vec<&[u8]> = group.iter().map(|&i| sources[i]).collect();
         stepper.begin(&batch)?;
-        let mut searches: Vec<Search> = (0..group.len()).map(|i| Search::new(beam, i as u32)).collect();
+        let new = |(number, &i): (u32, &usize)| Search::new(beam, number, wanted.map(|wanted| wanted[i]));
+        let mut searches: Vec<Search> = (0..).zip(&group).map(new).collect();
         let mut top = TopTokens::default();
         for position in 0..stepper.capacity().longest {
             let open = next_hypotheses(&mut searches);
@@ -93,7 +122,7 @@ pub(super) fn groups(sources: &[&[u8]], stepper: &dyn Stepper, per_source: usize
 }
 
 /// Numbers the live beams of all searches. Each beam stores its number.
-fn next_hypotheses(searches: &mut [Search]) -> Vec<Branch> {
+fn next_hypotheses(searches: &mut [Search<'_>]) -> Vec<Branch> {
     let mut open = Vec::new();
     for (source, search) in searches.iter_mut().enumerate() {
         for live in &mut search.live {
@@ -108,10 +137,10 @@ fn next_hypotheses(searches: &mut [Search]) -> Vec<Branch> {
     open
 }
 
-impl Search {
-    fn new(beam: usize, number: u32) -> Self {
+impl<'a> Search<'a> {
+    fn new(beam: usize, number: u32, wanted: Option<&'a [u8]>) -> Self {
         let start = Live { tokens: Vec::new(), score: 0.0, number };
-        Search { beam, live: vec![start], headline: Vec::new(), lp1: Vec::new() }
+        Search { beam, live: vec![start], headline: Vec::new(), lp1: Vec::new(), wanted }
     }
 
     fn advance(&mut self, top: &TopTokens) {
@@ -139,7 +168,14 @@ impl Search {
         }
         let best = next.first().map_or(f32::NEG_INFINITY, |l| l.score);
         let headline_done = self.headline.len() == self.beam && best <= self.headline[self.beam - 1].logprob;
-        self.live = if headline_done && self.lp1.len() >= self.beam { Vec::new() } else { next };
+        let over = match self.wanted {
+            None => headline_done && self.lp1.len() >= self.beam,
+            Some(wanted) => {
+                let lives = next.iter().any(|live| wanted.starts_with(&live.tokens));
+                headline_done || !(lives || self.headline.iter().any(|h| h.tokens == wanted))
+            }
+        };
+        self.live = if over { Vec::new() } else { next };
     }
 
     fn finished(&mut self, hypothesis: Hypothesis) {
@@ -211,6 +247,28 @@ mod tests {
             let alone = beam_search(&mut toy, &sources[i..=i], BEAM_WIDTH).unwrap();
             assert_eq!(&alone[0], result);
         }
+    }
+
+    /// A search for one output finds it exactly where the whole search does, with the same beams.
+    #[test]
+    fn what_is_wanted_is_found_where_the_whole_search_finds_it() {
+        let mut toy = Toy::new(4, 8);
+        let sources: Vec<Vec<u8>> = (0..23).map(|i| vec![i; 1 + i as usize % 4]).collect();
+        let sources: Vec<&[u8]> = sources.iter().map(Vec::as_slice).collect();
+        let all = beam_search(&mut toy, &sources, BEAM_WIDTH).unwrap();
+        for n in 0..BEAM_WIDTH {
+            let wanted: Vec<&[u8]> = all.iter().map(|found| found.headline[n].tokens.as_slice()).collect();
+            let found = find_in_beams(&mut toy, &sources, &wanted, BEAM_WIDTH).unwrap();
+            assert!(found.iter().zip(&all).all(|(found, all)| *found == all.headline), "beam {n}");
+        }
+        // What another source is answered with; found only where it happens to be a beam here, too.
+        let wanted: Vec<&[u8]> = all.iter().rev().map(|found| found.headline[4].tokens.as_slice()).collect();
+        let found = find_in_beams(&mut toy, &sources, &wanted, BEAM_WIDTH).unwrap();
+        for ((found, all), wanted) in found.iter().zip(&all).zip(wanted) {
+            let is_there = all.headline.iter().any(|h| h.tokens == wanted);
+            assert_eq!(found, if is_there { &all.headline } else { &[][..] });
+        }
+        assert!(found.iter().any(Vec::is_empty));
     }
 
     /// A source needs one position for its `</s>`; an output that does not end within the limit is no answer of a beam.

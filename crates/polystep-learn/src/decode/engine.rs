@@ -45,7 +45,7 @@ impl<'a> EngineStepper<'a> {
     }
 
     fn run(&mut self, program: usize) -> Result<(), EngineError> {
-        self.executor.run(program, &self.batch, &Scalars { lr: 0.0, step: 1, seed: 0 })
+        self.executor.run(program, &self.batch, &Scalars { step: 1, ..Scalars::default() })
     }
 }
 

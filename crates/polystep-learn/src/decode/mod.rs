@@ -15,7 +15,7 @@ mod recursive;
 pub use answers::{Recursion, assisted_answers, beam_answers, greedy_answers, recursive_answers};
 pub use assisted::{AssistedStep, assisted_steps};
 pub use attention::{AttentionMap, CrossAttention};
-pub use beam::{BEAM_WIDTH, BeamResult, beam_search};
+pub use beam::{BEAM_WIDTH, BeamResult, beam_search, find_in_beams};
 pub use engine::EngineStepper;
 pub use greedy::{AnswerCache, greedy};
 pub use recursive::{RecursiveProof, Start, recursive_proofs};

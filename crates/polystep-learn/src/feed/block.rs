@@ -96,7 +96,8 @@ impl Block {
             return Err(LearnError::Data(why.clone()));
         }
         if self.is_empty() {
-            let why = "its polynomials belong to the evaluation sets, or are too long for model.max_positions";
+            let why = "its polynomials belong to the evaluation sets, are too long for model.max_positions, or have no \
+                       step that [data.mix] keeps";
             return Err(LearnError::Data(format!("{who} has no examples to learn from: {why}")));
         }
         if used > self.len() as u64 {

@@ -18,7 +18,7 @@ pub(super) const LESSON_PROOFS: u64 = 4096;
 pub struct Syllabus {
     /// The tasks, and which is learned before which.
     pub graph: Graph,
-    settings: CurriculumTable,
+    pub(super) settings: CurriculumTable,
     /// Examples in a round.
     round: usize,
     ties: Streams,
@@ -65,6 +65,7 @@ impl Course {
             && self.round <= step
             && self.examined <= step
             && self.used as u64 <= examples
+            && self.exams.iter().all(|place| place.proofs(LESSON_PROOFS).is_some())
             && self.mastering.tasks.iter().all(TaskState::is_possible)
     }
 }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use polystep_core::token;
+use polystep_core::{StepClass, token};
 use polystep_engine::{Batch, Limits, Packed};
 use serde::{Deserialize, Serialize};
 
@@ -48,8 +48,18 @@ pub fn fits(batch: &Batch, limits: &Limits, src: &[u8], tgt: &[u8]) -> bool {
         && batch.tgt.tokens() + tgt.len() < limits.tgt_tokens
 }
 
-/// The source and target tokens of an example.
-type SourceTarget<'a> = (&'a [u8], &'a [u8]);
+/// An example as it is read.
+#[derive(Clone, Copy, Debug)]
+pub struct ReadExample<'a> {
+    /// Source tokens.
+    pub src: &'a [u8],
+    /// Target tokens.
+    pub tgt: &'a [u8],
+    /// How hard it is.
+    pub class: StepClass,
+    /// Whether it is the first of its block.
+    pub first: bool,
+}
 
 /// Reads one example of a source after the other, across the borders of its blocks.
 pub struct ExampleReader {
@@ -72,7 +82,7 @@ impl ExampleReader {
     }
 
     /// The example at the position; none if `give_up` became true before it was made.
-    pub fn example(&mut self, give_up: &dyn Fn() -> bool) -> Result<Option<SourceTarget<'_>>, LearnError> {
+    pub fn example(&mut self, give_up: &dyn Fn() -> bool) -> Result<Option<ReadExample<'_>>, LearnError> {
         let Some(block) = self.blocks.block(give_up)? else { return Ok(None) };
         block.check(&self.who, self.position.offset)?;
         if self.position.offset == block.len() as u64 {
@@ -81,7 +91,9 @@ impl ExampleReader {
         }
         let Some(block) = self.blocks.block(give_up)? else { return Ok(None) };
         block.check(&self.who, 0)?;
-        Ok(Some(block.example(self.position.offset as usize)))
+        let offset = self.position.offset as usize;
+        let (src, tgt) = block.example(offset);
+        Ok(Some(ReadExample { src, tgt, class: block.span(offset).class, first: offset == 0 }))
     }
 
     /// Moves to the next example. What was drawn for a block is counted with the block's first example.
@@ -104,7 +116,15 @@ mod tests {
         let mut block = Block::default();
         for (step, &(src_len, tgt_len)) in lengths.iter().enumerate() {
             let start = block.examples.tokens.len() as u32;
-            let span = ExampleSpan { start, src_len, tgt_len, kind: StepKind::Facstep, proof: 0, step: step as u16 };
+            let span = ExampleSpan {
+                start,
+                src_len,
+                tgt_len,
+                kind: StepKind::Facstep,
+                class: StepClass::Facstep,
+                proof: 0,
+                step: step as u16,
+            };
             block.examples.spans.push(span);
             block.examples.tokens.extend(vec![5; usize::from(src_len + tgt_len)]);
         }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use polystep_core::arithmetic::Exercise;
-use polystep_core::{ExampleSpan, Guard, Purpose, Setting, StepKind, Streams, Writing, token};
+use polystep_core::{ExampleSpan, Guard, Purpose, Setting, StepClass, StepKind, Streams, Writing, token};
 use polystep_engine::Limits;
 use polystep_record::{ExamplePair, RecordError};
 use rayon::prelude::*;
@@ -238,8 +238,8 @@ fn add(chunk: &Chunk, seen: &Seen, block: &mut Block) -> Result<(), RecordError>
         let [src, tgt] = [encode(&pair.input)?, encode(&pair.target)?];
         let [src_len, tgt_len] = [&src, &tgt].map(|side| side.len() as u16);
         let start = block.examples.tokens.len() as u32;
-        let kind = StepKind::Endpoint; // not used in training
-        block.examples.spans.push(ExampleSpan { start, src_len, tgt_len, kind, proof: number as u32, step: 0 });
+        let (kind, class) = (StepKind::Endpoint, StepClass::Endpoint); // not used in training
+        block.examples.spans.push(ExampleSpan { start, src_len, tgt_len, kind, class, proof: number as u32, step: 0 });
         block.examples.tokens.extend(src.into_iter().chain(tgt));
     }
     if count != seen.kept.len() {

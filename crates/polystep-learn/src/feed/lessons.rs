@@ -7,9 +7,12 @@ use polystep_core::{Purpose, Task};
 use polystep_engine::{Batch, Limits};
 
 use super::course::LESSON_PROOFS;
-use super::{Counts, Course, EvalSet, EvalStep, ExampleReader, Feed, Position, Proofs, Syllabus, fits, push_example};
+use super::cut::ReadExample;
+use super::{
+    Counts, Course, EvalSet, EvalStep, ExampleReader, Feed, Moment, Position, Proofs, Syllabus, fits, push_example,
+};
 use crate::LearnError;
-use polystep_record::{Scores, TaskLine};
+use polystep_record::{CurriculumLine, LogLine, Scores, TaskLine};
 
 /// Proofs in a block of exam examples. Part of what a seed means: never to be changed.
 const EXAM_PROOFS: u64 = 1024;
@@ -26,7 +29,9 @@ pub struct Curriculum {
 impl Curriculum {
     /// The curriculum of a target. `tasks` are in the order of the graph's names. The target's guard holds for all of them.
     pub fn new(syllabus: Syllabus, target: &Proofs, tasks: &[Task]) -> Self {
-        let proofs = |task: &Task, purpose, proofs| target.of(task).for_purpose(purpose).with_blocks_of(proofs);
+        let inside = syllabus.settings.inside;
+        let proofs =
+            |task: &Task, purpose, proofs| target.of(task).for_purpose(purpose).with_blocks_of(proofs).inside(inside);
         Curriculum {
             syllabus,
             lessons: tasks.iter().map(|t| proofs(t, Purpose::Train, LESSON_PROOFS)).collect(),
@@ -76,7 +81,7 @@ impl Feed for Lessons {
         self.batch.clear();
         while let Some(&task) = self.order.get(self.course.used) {
             let reader = &mut self.lessons[task];
-            let Some((src, tgt)) = reader.example(give_up)? else {
+            let Some(ReadExample { src, tgt, .. }) = reader.example(give_up)? else {
                 (self.course, self.counts) = before;
                 return Ok(None);
             };
@@ -114,7 +119,7 @@ impl Feed for Lessons {
         for (reader, name) in self.exams.iter_mut().zip(self.syllabus.graph.names()) {
             for _ in 0..TaskLine::EXAM {
                 let kind = name.clone();
-                let Some((src, tgt)) = reader.example(give_up)? else { return Ok(None) };
+                let Some(ReadExample { src, tgt, .. }) = reader.example(give_up)? else { return Ok(None) };
                 steps.push(EvalStep { proof: steps.len(), kind, src: src.to_vec(), tgt: tgt.to_vec() });
                 reader.advance();
             }
@@ -123,7 +128,8 @@ impl Feed for Lessons {
         Ok(Some(EvalSet { proofs: steps.len(), steps }))
     }
 
-    fn graded(&mut self, step: u64, scores: &Scores) -> Vec<TaskLine> {
+    fn graded(&mut self, at: Moment, scores: &Scores) -> Result<Option<LogLine>, LearnError> {
+        let Moment { step, examples, seconds } = at;
         let names = self.syllabus.graph.names();
         let accuracies: Vec<f64> =
             names.iter().map(|task| scores.by_kind.get(task).map_or(0.0, |share| share.share())).collect();
@@ -140,7 +146,8 @@ impl Feed for Lessons {
             share: self.course.shares[i],
             examples: self.course.seen[i],
         };
-        names.iter().enumerate().map(line).collect()
+        let tasks = names.iter().enumerate().map(line).collect();
+        Ok(Some(LogLine::Curriculum(CurriculumLine { step, examples, tasks, seconds })))
     }
 }
 
@@ -193,7 +200,8 @@ mod tests {
         if exam.is_some() {
             let course = lessons.course().unwrap();
             let (round, step) = (course.round, 3 * (course.round + 1));
-            lessons.graded(step, &scores(round + 1));
+            let at = Moment { step, examples: lessons.course.seen.iter().sum(), seconds: 1.0 };
+            lessons.graded(at, &scores(round + 1)).unwrap();
         }
         let batch = lessons.next().unwrap().clone();
         (exam, batch, lessons.course().unwrap().clone(), lessons.counts())

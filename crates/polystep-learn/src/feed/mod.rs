@@ -4,7 +4,8 @@
 //! from the blocks. So the data position (block, offset) is all that a checkpoint needs.
 //!
 //! [`Proofs`] makes the blocks of one task or of several, [`Dataset`] reads them from files. [`BatchQueue`] cuts them into batches; [`Lessons`] cuts them as a
-//! curriculum wants them, which depends on how the training goes. Both are a [`Feed`].
+//! curriculum wants them, and [`FocusedBatches`] with shares that follow the errors, both of which depend on how the training
+//! goes. All three are a [`Feed`].
 //!
 //! A caller that waits for data passes a function that says when to give up. In some spaces there is so little to draw that a block
 //! takes hours, and even then a signal or a budget in minutes must end the wait.
@@ -15,6 +16,7 @@ mod course;
 mod cut;
 mod data_files;
 mod dataset;
+mod focus;
 mod lessons;
 mod proofs;
 mod queue;
@@ -25,6 +27,7 @@ pub use block::{Block, Counts};
 pub use course::{Course, Syllabus};
 pub use cut::{ExampleReader, Position, fits, push_example};
 pub use dataset::{Dataset, DatasetSummary};
+pub use focus::{Focus, FocusedBatches};
 pub use lessons::{Curriculum, Lessons};
 pub use proofs::{BLOCK_PROOFS, Proofs};
 pub use queue::BlockQueue;
@@ -32,10 +35,12 @@ pub use sets::{EvalSet, EvalStep, Questions};
 
 use std::sync::atomic::AtomicBool;
 
+use polystep_core::ByClass;
 use polystep_engine::Batch;
 
 use crate::LearnError;
-use polystep_record::{Scores, TaskLine};
+use crate::curriculum::FocusState;
+use polystep_record::{LogLine, Scores};
 
 /// Makes blocks, in a thread of its own.
 pub trait Generator: Send {
@@ -48,6 +53,17 @@ pub trait Generator: Send {
 pub trait Source: Send + Sync {
     /// A generator for one thread.
     fn generator(&self) -> Result<Box<dyn Generator>, LearnError>;
+}
+
+/// When something happened in a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Moment {
+    /// Optimiser steps done.
+    pub step: u64,
+    /// Examples seen.
+    pub examples: u64,
+    /// Seconds of training.
+    pub seconds: f64,
 }
 
 /// A sequence of batches.
@@ -66,8 +82,18 @@ pub trait Feed {
     /// What was drawn up to there.
     fn counts(&self) -> Counts;
 
+    /// How many examples of each class were given up to there, if they are counted.
+    fn seen(&self) -> ByClass<u64> {
+        ByClass::default()
+    }
+
     /// Where a curriculum stands.
     fn course(&self) -> Option<&Course> {
+        None
+    }
+
+    /// Where a stream that follows the errors stands.
+    fn focus(&self) -> Option<&FocusState> {
         None
     }
 
@@ -76,9 +102,9 @@ pub trait Feed {
         Ok(None)
     }
 
-    /// Takes the exam's scores after a step, and says how each task stands.
-    fn graded(&mut self, _step: u64, _scores: &Scores) -> Vec<TaskLine> {
-        Vec::new()
+    /// Takes the exam's scores, and says how each task or class stands: a line for the log.
+    fn graded(&mut self, _at: Moment, _scores: &Scores) -> Result<Option<LogLine>, LearnError> {
+        Ok(None)
     }
 }
 

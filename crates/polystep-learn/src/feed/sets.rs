@@ -19,12 +19,15 @@ pub struct Questions {
 impl Questions {
     /// The set of this purpose (test, valid or beam), or its first `most` steps.
     pub fn new(task: &Task, purpose: Purpose, most: usize) -> Result<Self, SpaceError> {
-        let mut examples = match FixedSet::of(purpose) {
-            Some(set) => set.examples(task)?,
-            None => Examples::default(),
-        };
-        examples.spans.truncate(most);
-        Ok(Questions { task: task.clone(), purpose, seed: SEED, examples })
+        match FixedSet::of(purpose) {
+            Some(set) => Questions::of(task, FixedSet { steps: set.steps.min(most), ..set }),
+            None => Ok(Questions { task: task.clone(), purpose, seed: SEED, examples: Examples::default() }),
+        }
+    }
+
+    /// The steps of a set.
+    pub fn of(task: &Task, set: FixedSet) -> Result<Self, SpaceError> {
+        Ok(Questions { task: task.clone(), purpose: set.purpose, seed: SEED, examples: set.examples(task)? })
     }
 
     /// Proofs that belong to no set: the test stream of another seed.

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use polystep_core::arithmetic::{Probe, kind_name};
 use polystep_core::sets::{SEED, SETS};
 use polystep_core::{
-    Guard, Notation, Polynomials, Sampler, Setting, Space, StepKind, Style, Task, Writing, notation, token,
+    ByClass, ClassWeights, Guard, GuardScope, Notation, Polynomials, Sampler, Setting, Space, StepClass, StepKind,
+    Style, Task, Writing, notation, token,
 };
 use polystep_engine::{Batch, Limits};
 use proptest::prelude::*;
@@ -56,6 +57,65 @@ fn any_position_continues_as_if_nothing_had_happened() {
         let (_, position, counts) = all[stop];
         assert_eq!(take(&mut feed(&source, position, counts, 2), 5), all[stop + 1..stop + 6]);
     }
+}
+
+/// small_coeff and, twice as often, large_coeff, with hard steps more often than easy ones.
+fn mixed_source() -> Proofs {
+    let other = Task::new(Space::named("large_coeff").unwrap(), 2);
+    Proofs::mixed(&[task(), other], 3, 512)
+        .unwrap()
+        .weighted(vec![1.0, 2.0])
+        .mixing(hard_more_often())
+        .with_blocks_of(60)
+}
+
+fn hard_more_often() -> ClassWeights {
+    let mut weights = ClassWeights::NATURAL;
+    (*weights.at(StepClass::Facstep), *weights.at(StepClass::Sumstep)) = (0.1, 0.4);
+    weights
+}
+
+#[test]
+fn a_mix_depends_on_its_position_alone() {
+    let source = mixed_source();
+    let start = |at, counted, threads| BatchQueue::resume(&source, LIMITS, at, counted, threads).unwrap();
+    let from_the_start = |threads| start(Position::default(), (Counts::default(), ByClass::default()), threads);
+    let all = |mut feed: BatchQueue, n| -> Vec<_> {
+        (0..n).map(|_| (feed.next().unwrap().clone(), feed.position(), feed.counts(), feed.seen())).collect()
+    };
+    let one = all(from_the_start(1), 60);
+    assert_eq!(one, all(from_the_start(3), 60));
+    assert!(one.last().unwrap().1.block > 1, "the batches must cross borders");
+    for stop in [0, 8, 33] {
+        let (_, position, counts, seen) = one[stop];
+        assert_eq!(all(start(position, (counts, seen), 2), 5), one[stop + 1..stop + 6]);
+    }
+    let (examples, seen) = (one.iter().map(|b| b.0.src.sequences() as u64).sum::<u64>(), one[59].3);
+    assert_eq!(seen.0.iter().sum::<u64>(), examples);
+}
+
+/// What is left of each class is its share; what is drawn stays the same.
+#[test]
+fn a_mix_keeps_a_share_of_each_class() {
+    let natural = mixed_source().mixing(ClassWeights::NATURAL).with_blocks_of(6000);
+    let [natural, mixed] = [natural, mixed_source().with_blocks_of(6000)].map(|source| {
+        let mut block = Block::default();
+        source.generator().unwrap().fill(1, &mut block, &AtomicBool::new(false));
+        block
+    });
+    let count = |block: &Block, class| block.examples.spans.iter().filter(|s| s.class == class).count() as f64;
+    for class in StepClass::ALL {
+        let (all, kept) = (count(&natural, class), count(&mixed, class));
+        let share = hard_more_often().of(class);
+        let deviation = (all * share * (1.0 - share)).sqrt();
+        assert!((kept - all * share).abs() <= 5.0 * deviation, "{class}: {kept} of {all}");
+    }
+    let proofs: HashSet<u32> = natural.examples.spans.iter().map(|s| s.proof).collect();
+    assert!(mixed.examples.spans.iter().all(|s| proofs.contains(&s.proof)));
+    assert_eq!(natural.counts().proofs, mixed.counts().proofs);
+    // Of 6000 proofs 2000 and 4000: proofs 2000.. and 4000.. in the second block.
+    let last = |first| natural.examples.spans.iter().filter(|s| s.proof >= first).map(|s| s.proof).max();
+    assert_eq!((last(0), natural.examples.spans[0].proof), (Some(7999), 2000));
 }
 
 /// A source whose blocks are never done.
@@ -156,27 +216,30 @@ fn a_space_of_ones_own_is_guarded_too() {
 fn a_run_knows_which_sets_it_guarded_against() {
     let task = |key: &str, vars| Task::new(Space::of_key(key).unwrap(), vars);
     let learned = [task("small_coeff", 1), task("small_coeff", 3)];
-    let source = Proofs::mixed(&learned, 1, 512).unwrap();
-    for (key, vars, guarded) in [
-        ("small_coeff", 1, true),
-        ("no_backtrack", 2, true),
-        ("small_coeff", 3, true),
-        ("large_coeff", 3, false),
-        ("medium_coeff/mul2", 1, false),
+    for (key, vars, always, guarded) in [
+        ("small_coeff", 1, true, true),
+        ("no_backtrack", 2, true, false),
+        ("small_coeff", 3, true, true),
+        ("large_coeff", 3, false, false),
+        ("medium_coeff/mul2", 1, false, false),
     ] {
         let tested = task(key, vars);
-        assert_eq!(Proofs::guards(&learned, &tested), guarded, "{key}:{vars}");
-        let mut polynomials =
-            Polynomials::new(&tested.space, vars, Style::default(), SEED, polystep_core::Purpose::Test).unwrap();
-        let held = |index| {
-            polynomials.draw(index);
-            source.guard().contains(polynomials.endpoint_fingerprint())
-        };
-        assert_eq!((0..1000).all(held), guarded, "{key}:{vars}");
+        for scope in GuardScope::ALL {
+            let source = Proofs::guarded(&learned, (scope, &[]), 1, 512).unwrap();
+            let guarded = if scope == GuardScope::Own { guarded } else { always };
+            assert_eq!(Proofs::guards(scope, &learned, &tested), guarded, "{key}:{vars} {scope}");
+            let mut polynomials =
+                Polynomials::new(&tested.space, vars, Style::default(), SEED, polystep_core::Purpose::Test).unwrap();
+            let held = |index| {
+                polynomials.draw(index);
+                source.guard().contains(polynomials.endpoint_fingerprint())
+            };
+            assert_eq!((0..1000).all(held), guarded, "{key}:{vars} {scope}");
+        }
     }
     let arithmetic = Writing { setting: Setting::Arithmetic, ..Writing::default() };
     let exercises = Task { writing: arithmetic, ..task("small_coeff", 1) };
-    assert!(Proofs::guards(&[], &exercises));
+    assert!(Proofs::guards(GuardScope::Own, &[], &exercises));
 }
 
 proptest! {

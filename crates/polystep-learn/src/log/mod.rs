@@ -8,7 +8,8 @@ pub use tensorboard::EventFile;
 use std::path::Path;
 
 use polystep_record::{
-    CurriculumLine, LogFile, LogLine, RecordError, RunFolder, TaskLine, TrainLine, TrainingReport, ValidLine,
+    ClassLine, CurriculumLine, LogFile, LogLine, MixLine, RecordError, RunFolder, TaskLine, TrainLine, TrainingReport,
+    ValidLine,
 };
 
 use crate::LearnError;
@@ -24,6 +25,8 @@ pub enum Event<'a> {
         parameters: usize,
         /// The step it continues after; 0 for a fresh run.
         step: u64,
+        /// Proofs and steps of the validation set.
+        valid: (usize, usize),
     },
     /// Results have arrived, about once a second.
     Progress(&'a Progress),
@@ -33,6 +36,8 @@ pub enum Event<'a> {
     Valid(&'a ValidLine),
     /// The tasks of a curriculum were examined.
     Curriculum(&'a CurriculumLine),
+    /// The classes that were trained on, in a run that mixes them.
+    Mix(&'a MixLine),
     /// A checkpoint is safe on the disk.
     Saved {
         /// Its step.
@@ -53,7 +58,9 @@ pub struct Progress {
     pub examples: u64,
     /// Mean loss over the steps since the last progress.
     pub loss: f64,
-    /// Share of their training examples with every token right.
+    /// Their training examples.
+    pub since: u64,
+    /// Share of those with every token right.
     pub exact: f64,
     /// Full proofs on the validation set, last time.
     pub full_proof: Option<f64>,
@@ -138,6 +145,14 @@ fn scalars(line: &LogLine) -> Vec<(String, f64)> {
                 named(&format!("curriculum/{}", t.task), &values)
             };
             l.tasks.iter().flat_map(task).collect()
+        }
+        LogLine::Mix(l) => {
+            let class = |c: &ClassLine| {
+                let accuracy = c.accuracy.map(|accuracy| ("accuracy", accuracy));
+                let values: Vec<_> = [("share", c.share), ("weight", c.weight)].into_iter().chain(accuracy).collect();
+                named(&format!("mix/{}", c.class), &values)
+            };
+            l.classes.iter().flat_map(class).collect()
         }
         LogLine::Other => Vec::new(),
     }

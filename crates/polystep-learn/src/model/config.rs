@@ -4,6 +4,8 @@ use polystep_core::token::VOCABULARY;
 use polystep_engine::{Activation, NormOrder};
 use serde::{Deserialize, Serialize};
 
+use crate::ConfigError;
+
 /// The paper's two sizes. `S` = 4+4 layers, 4 heads; `L` = 6+6 layers, 8 heads; both with d 256.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Size {
@@ -24,8 +26,14 @@ pub struct ModelConfig {
     pub size: Size,
     /// Width.
     pub d: usize,
-    /// Encoder layers; the decoder has as many.
+    /// Layers of the encoder and of the decoder, unless the next two keys say otherwise.
     pub layers: usize,
+    /// Layers of the encoder alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub encoder_layers: Option<usize>,
+    /// Layers of the decoder alone: a deeper decoder has more steps in which to form a sum.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decoder_layers: Option<usize>,
     /// Attention heads; must divide `d`.
     pub heads: usize,
     /// Width of the feed-forward layers; 4·d unless given.
@@ -69,7 +77,7 @@ impl Default for ModelConfig {
 }
 
 impl ModelConfig {
-    /// Every key of `[model]`.
+    /// Every key of `[model]` that has a value in every run.
     pub const KEYS: [&str; 11] = [
         "size",
         "d",
@@ -94,6 +102,8 @@ impl ModelConfig {
             size,
             d: 256,
             layers,
+            encoder_layers: None,
+            decoder_layers: None,
             heads,
             ffn: 1024,
             norm: NormOrder::Pre,
@@ -103,6 +113,11 @@ impl ModelConfig {
             scale_embedding: false,
             init_std: 0.02,
         }
+    }
+
+    /// Layers of the encoder and of the decoder.
+    pub fn depth(&self) -> [usize; 2] {
+        [self.encoder_layers, self.decoder_layers].map(|own| own.unwrap_or(self.layers))
     }
 
     /// Width of one head.
@@ -116,36 +131,39 @@ impl ModelConfig {
     }
 
     /// If the model cannot be built, one sentence that says why.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let wrong = |why: String| Err(ConfigError::new(why));
         // d: one block of the norm's kernel must hold a row. The others: larger models fit into no memory.
         let bounds = [
             ("d", self.d, 1..=1024),
             ("layers", self.layers, 1..=128),
+            ("encoder_layers", self.depth()[0], 1..=128),
+            ("decoder_layers", self.depth()[1], 1..=128),
             ("heads", self.heads, 1..=self.d),
             ("ffn", self.ffn, 1..=65_536),
             ("max_positions", self.max_positions, 8..=65_536),
         ];
         if let Some((name, n, range)) = bounds.into_iter().find(|(_, n, range)| !range.contains(n)) {
-            return Err(format!("model.{name} = {n} must be between {} and {}", range.start(), range.end()));
+            return wrong(format!("model.{name} = {n} must be between {} and {}", range.start(), range.end()));
         }
         if !self.d.is_multiple_of(self.heads) {
-            return Err(format!("model.heads = {} does not divide model.d = {}", self.heads, self.d));
+            return wrong(format!("model.heads = {} does not divide model.d = {}", self.heads, self.d));
         }
         if ![16, 32, 64, 128].contains(&self.head_dim()) {
-            return Err(format!(
+            return wrong(format!(
                 "model.d / model.heads = {} is no head width we can compute: choose 16, 32, 64 or 128",
                 self.head_dim()
             ));
         }
         if !self.d.is_multiple_of(64) || !self.ffn.is_multiple_of(64) {
-            return Err("model.d and model.ffn must be multiples of 64".into());
+            return wrong("model.d and model.ffn must be multiples of 64".into());
         }
         if !(0.0..1.0).contains(&(self.dropout as f32)) {
-            return Err(format!("model.dropout = {} must be at least 0 and below 1", self.dropout));
+            return wrong(format!("model.dropout = {} must be at least 0 and below 1", self.dropout));
         }
         let init_std = self.init_std as f32;
         if !(init_std > 0.0 && init_std.is_finite()) {
-            return Err("model.init_std must be positive".into());
+            return wrong("model.init_std must be positive".into());
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Where each parameter lives in the flat buffer, under its Hugging Face name.
 //!
 //! Parameters that one matrix product reads are neighbours. Query, key and value of a self-attention form one `[3d, d]` matrix.
-//! The keys and values of *all* cross-attentions form one `[layers·2d, d]` matrix, since they all read the same memory. The names
+//! The keys and values of *all* cross-attentions form one `[decoder layers·2d, d]` matrix, since they all read the same memory. The names
 //! are views into these matrices.
 
 use super::ModelConfig;
@@ -117,13 +117,13 @@ impl Builder {
         LinearParams { w, b }
     }
 
-    fn stack(&mut self, which: &str, config: &ModelConfig) -> StackParams {
+    fn stack(&mut self, which: &str, layers: usize, config: &ModelConfig) -> StackParams {
         let d = self.d;
         let cross = which == "decoder";
         let position = self.matrix(format!("model.{which}.embed_positions.weight"), config.max_positions + 2, d);
         let embedding_norm = self.norm(&format!("model.{which}.layernorm_embedding"));
         let (mut subs, mut norms) = (Vec::new(), Vec::new());
-        for layer in 0..config.layers {
+        for layer in 0..layers {
             let at = format!("model.{which}.layers.{layer}");
             let qkv = ["q", "k", "v"].map(|p| format!("{at}.self_attn.{p}_proj"));
             let qkv = self.fused(&qkv);
@@ -153,9 +153,10 @@ impl ParamLayout {
     pub fn new(config: &ModelConfig) -> Self {
         let mut b = Builder { names: Vec::new(), len: 0, d: config.d };
         let token = b.matrix("model.shared.weight".into(), config.vocabulary(), config.d);
-        let encoder = b.stack("encoder", config);
-        let decoder = b.stack("decoder", config);
-        let kv: Vec<String> = (0..config.layers)
+        let [encoder_layers, decoder_layers] = config.depth();
+        let encoder = b.stack("encoder", encoder_layers, config);
+        let decoder = b.stack("decoder", decoder_layers, config);
+        let kv: Vec<String> = (0..decoder_layers)
             .flat_map(|l| ["k", "v"].map(|p| format!("model.decoder.layers.{l}.encoder_attn.{p}_proj")))
             .collect();
         let cross_kv = b.fused(&kv);
@@ -197,6 +198,18 @@ mod tests {
         config.norm = NormOrder::Post;
         let layout = ParamLayout::new(&config);
         assert_eq!((layout.names().len(), layout.parameters()), (175, 7_647_232 + 6_144));
+    }
+
+    /// A decoder layer has 26 tensors, an encoder layer 16; a decoder layer of width 256 has 1 315 584 + 256 numbers.
+    #[test]
+    fn a_deeper_decoder_has_more_tensors() {
+        let same = ParamLayout::new(&ModelConfig::of_size(Size::S));
+        let config = ModelConfig { encoder_layers: Some(3), decoder_layers: Some(6), ..ModelConfig::of_size(Size::S) };
+        let layout = ParamLayout::new(&config);
+        assert_eq!(layout.names().len(), same.names().len() - 16 + 2 * 26);
+        let has = |name: &str| layout.names().iter().any(|n| n.name == name);
+        assert!(has("model.decoder.layers.5.encoder_attn.k_proj.weight") && !has("model.encoder.layers.3.fc1.weight"));
+        assert_eq!(layout.cross_kv.w.rows, 6 * 2 * config.d);
     }
 
     #[test]

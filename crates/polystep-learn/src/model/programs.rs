@@ -23,6 +23,15 @@ pub struct TrainingProgram {
     pub logits: Slot,
 }
 
+impl TrainingProgram {
+    /// The same with logits, and their gradient, in fp32 on every device. bf16 has 8 bits: between 16 and 32 its numbers are 0.125
+    /// apart.
+    pub fn with_fp32_logits(mut self) -> Self {
+        self.program.slots[self.logits.0 as usize].dtype = Dtype::F32;
+        self
+    }
+}
+
 /// The ops of one sub-layer, forward.
 enum SubLayer {
     /// From `y` to queries (and, of a self-attention, keys and values), attention, and out.

@@ -25,7 +25,7 @@ pub use record::{ModelProof, ModelStep, StepsBy};
 
 use polystep_core::writing::Line;
 
-use crate::decode::{AnswerCache, Author, BEAM_WIDTH, Stepper, assisted_steps, beam_search};
+use crate::decode::{AnswerCache, BEAM_WIDTH, Stepper, assisted_steps, beam_search};
 
 /// How a model is asked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -54,7 +54,7 @@ pub fn prove_many(
     let lines: Vec<Line> = open.iter().flat_map(|o| o.waiting().to_vec()).collect();
     let mut steps = assisted_steps(stepper, first.writing(), &lines, &mut AnswerCache::default())?;
     if options.alternatives {
-        let rest: Vec<usize> = (0..steps.len()).filter(|&i| steps[i].author == Author::Model).collect();
+        let rest: Vec<usize> = (0..steps.len()).filter(|&i| steps[i].beams.is_empty()).collect();
         let inputs: Vec<&[u8]> = rest.iter().map(|&i| lines[i].input.as_slice()).collect();
         for (i, found) in rest.into_iter().zip(beam_search(stepper, &inputs, BEAM_WIDTH)?) {
             steps[i].beams = found.headline;

@@ -140,6 +140,7 @@ mod tests {
             raw: false,
             loss: Some(1.0),
             best: false,
+            averaged: false,
             seconds: 1.0,
         }
     }

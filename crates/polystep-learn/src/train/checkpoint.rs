@@ -1,5 +1,6 @@
-//! A checkpoint: all that a run needs to continue bit for bit. It holds the weights, Adam's moments and the [`RunState`]. It
-//! holds no data, since data depends on its position alone, and no random state, since every stream is keyed.
+//! A checkpoint: all that a run needs to continue bit for bit. It holds the weights, Adam's moments, the average of the weights
+//! if the run keeps one, and the [`RunState`]. It holds no data, since data depends on its position alone, and no random state,
+//! since every stream is keyed.
 //!
 //! `checkpoints/step-NNNNNNNNN.safetensors` are the last two checkpoints. `best-NNNNNNNNN.safetensors` are weights only. The
 //! best weights are written just before the first checkpoint that refers to them, so any checkpoint on the disk finds its best.
@@ -25,6 +26,8 @@ pub struct Checkpoint {
     pub first: Vec<f32>,
     /// Adam's second moment.
     pub second: Vec<f32>,
+    /// The average of the weights, in a run with `train.ema`.
+    pub average: Option<Vec<f32>>,
 }
 
 impl Checkpoint {
@@ -34,8 +37,9 @@ impl Checkpoint {
         let metadata = Metadata::from([("state".into(), state), ("polystep".into(), env!("CARGO_PKG_VERSION").into())]);
         let shape = [self.params.len()];
         let tensor = |name, values| Tensor { name, dtype: "F32", shape: &shape, bytes: bytemuck::cast_slice(values) };
-        let tensors = [tensor("first", &self.first), tensor("params", &self.params), tensor("second", &self.second)];
-        save(path, metadata, &tensors)
+        let average = self.average.as_deref().map(|average| tensor("average", average));
+        let others = [tensor("first", &self.first), tensor("params", &self.params), tensor("second", &self.second)];
+        save(path, metadata, &average.into_iter().chain(others).collect::<Vec<_>>())
     }
 
     /// Reads the file. Checks every byte, and that a training can have reached this state. `params` is the number of parameters that
@@ -62,7 +66,9 @@ impl Checkpoint {
             }
             Ok(values)
         };
-        let checkpoint = Checkpoint { params: read("params")?, first: read("first")?, second: read("second")?, state };
+        let average = tensors.tensor("average").is_ok().then(|| read("average")).transpose()?;
+        let (params, first, second) = (read("params")?, read("first")?, read("second")?);
+        let checkpoint = Checkpoint { state, params, first, second, average };
         match checkpoint.state.contradiction() {
             Some(why) => Err(damaged(&why)),
             None if checkpoint.second.iter().any(|&x| x < 0.0) => Err(damaged("second holds a negative number")),
@@ -193,11 +199,20 @@ mod tests {
             validated: 32,
             window: Window::default(),
             limits: Limits { sequences: 32, src_tokens: 4000, tgt_tokens: 3000 },
+            batches: Some([16, 32]),
             course: None,
+            seen: None,
+            focus: None,
             dataset: None,
         };
         let numbers = |k: f32| (0..100).map(|i| k * i as f32).collect();
-        Checkpoint { state, params: numbers(0.1), first: numbers(1e-20), second: numbers(1e20) }
+        Checkpoint {
+            state,
+            params: numbers(0.1),
+            first: numbers(1e-20),
+            second: numbers(1e20),
+            average: Some(numbers(0.2)),
+        }
     }
 
     #[test]
@@ -247,17 +262,27 @@ mod tests {
     fn a_state_that_no_training_can_reach_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("forged");
-        let changes: [fn(&mut Checkpoint); 12] = [
+        let changes: [fn(&mut Checkpoint); 18] = [
             |c| c.state.step = u64::MAX,
             |c| c.state.step = 6,
             |c| (c.state.step, c.state.examples) = (u64::MAX, u64::MAX),
+            // Consistent, but the next step would overflow.
+            |c| {
+                (c.state.step, c.state.examples) = (u64::MAX, u64::MAX);
+                (c.state.position, c.state.counts.proofs) = (Position { block: 1 << 49, offset: 0 }, 1 << 63);
+            },
+            |c| c.state.counts.rejected = u64::MAX,
+            |c| c.state.counts.skipped = 49_152 << 17,
             |c| c.state.validated = 225,
+            |c| c.state.seconds = 1e300,
+            |c| c.state.window.tokens = u64::MAX,
             |c| c.state.best = Some(BestValidation { step: 8, examples: 32, full_proof: 0.5, stepwise: 0.5 }),
             |c| c.state.best = Some(BestValidation { step: 1, examples: 32, full_proof: 1.5, stepwise: 0.5 }),
             |c| c.state.seconds = -1.0,
             |c| c.state.position.block = u64::MAX,
             |c| c.state.position.block = 3,
             |c| c.params[3] = f32::NAN,
+            |c| c.average = Some(vec![f32::NAN; 100]),
             |c| c.first[3] = f32::INFINITY,
             |c| c.second[3] = -1.0,
         ];

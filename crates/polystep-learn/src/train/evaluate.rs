@@ -57,7 +57,7 @@ fn right_steps(
         if members.is_empty() {
             return Ok((right, if tokens > 0.0 { loss / tokens } else { 0.0 }));
         }
-        executor.run(EVALUATION, &batch, &Scalars { lr: 0.0, step: 0, seed: 0 })?;
+        executor.run(EVALUATION, &batch, &Scalars::default())?;
         for (&member, is_right) in members.iter().zip(executor.right()?) {
             right[member] = Some(is_right);
         }

@@ -33,8 +33,8 @@ impl<'a> RunFiles<'a> {
         let checkpoints = Checkpoints::open(folder.path())?;
         let newest = checkpoints.newest(setup.layout.len())?;
         let mut best = None;
-        if let Some(Checkpoint { state, .. }) = &newest {
-            setup.check_resume(state, &checkpoints.path(state.step))?;
+        if let Some(checkpoint @ Checkpoint { state, .. }) = &newest {
+            setup.check_resume(checkpoint, &checkpoints.path(state.step))?;
             if let (Some(found), Select::Best) = (&state.best, setup.config.train.select) {
                 let path = checkpoints.best_path(found.step);
                 let LoadedWeights { params: weights, verified } = load_weights(&path, &setup.layout)?;
@@ -66,10 +66,12 @@ impl<'a> RunFiles<'a> {
 
     /// Writes the best weights, then a checkpoint.
     pub fn save(&mut self, checkpoint: &Checkpoint) -> Result<std::path::PathBuf, LearnError> {
-        let Checkpoint { state, params, first, second } = checkpoint;
+        let Checkpoint { state, params, first, second, average } = checkpoint;
         self.folder.check_lease()?;
         self.save_best(state)?;
-        if let Some(&value) = params.iter().chain(first).chain(second).find(|x| !x.is_finite()) {
+        if let Some(&value) =
+            params.iter().chain(first).chain(second).chain(average.iter().flatten()).find(|x| !x.is_finite())
+        {
             return Err(self.not_finite("a weight or moment", value, state.step, state)?);
         }
         let path = self.checkpoints.path(state.step);

@@ -34,7 +34,7 @@ impl TrainingFolder {
     /// The same, for a process that holds the lease already.
     pub(crate) fn create_under(lease: Lease, path: &Path, config: &RunConfig) -> Result<Self, LearnError> {
         let folder = TrainingFolder::held(path, lease);
-        folder.check_unused()?;
+        TrainingFolder::check_unused(path)?;
         folder.write_config(config)?;
         Ok(folder)
     }
@@ -44,13 +44,16 @@ impl TrainingFolder {
         TrainingFolder { folder: RunFolder::new(path), lease: Some(lease) }
     }
 
-    /// An error if the folder holds a run.
-    pub fn check_unused(&self) -> Result<(), LearnError> {
-        match self.is_begun() {
-            true => Err(LearnError::Folder(format!(
-                "{} holds a run already: choose another --out, or --resume it",
-                self.path().display()
-            ))),
+    /// An error if a folder for a new run is a file, or holds a run.
+    pub fn check_unused(path: &Path) -> Result<(), LearnError> {
+        let name = path.display();
+        if path.is_file() {
+            return Err(LearnError::Folder(format!("{name} is a file: --out names a folder")));
+        }
+        match RunFolder::new(path).is_begun() {
+            true => {
+                Err(LearnError::Folder(format!("{name} holds a run already: choose another --out, or --resume it")))
+            }
             false => Ok(()),
         }
     }
@@ -93,7 +96,7 @@ impl TrainingFolder {
     }
 
     /// An error if another process has taken the folder over: what this one has computed must not be written any more.
-    pub(super) fn check_lease(&self) -> Result<(), LearnError> {
+    pub fn check_lease(&self) -> Result<(), LearnError> {
         Ok(self.lease.as_ref().map_or(Ok(()), Lease::check)?)
     }
 

@@ -16,7 +16,7 @@ mod window;
 pub use checkpoint::{Checkpoint, Checkpoints};
 pub use evaluate::score;
 pub use folder::TrainingFolder;
-pub use schedule::{Spent, learning_rate, share};
+pub use schedule::{Spent, eps, is_late, learning_rate, share};
 pub use setup::RunSetup;
 pub use state::RunState;
 pub use stored::{StoredWeights, WhichCheckpoint};

@@ -44,7 +44,7 @@ impl TrainingFolder {
     pub fn continuing(old: &Path, path: &Path, config: &RunConfig) -> Result<Self, LearnError> {
         std::fs::create_dir_all(path).map_err(RecordError::file("make", path))?;
         let folder = TrainingFolder::held(path, Lease::take(&lease_of(path))?);
-        folder.check_unused()?;
+        TrainingFolder::check_unused(path)?;
         let checkpoint = newest(old, ParamLayout::new(&config.model).len())?;
         let (from, to) = (Checkpoints::of(old), Checkpoints::open(path)?);
         let best = checkpoint.state.best.map(|best| (from.best_path(best.step), to.best_path(best.step)));

@@ -1,4 +1,4 @@
-//! The learning rate, and how much of the budget is spent.
+//! The learning rate, Adam's eps, when the late part begins, and how much of the budget is spent.
 //!
 //! A cosine ends with the budget. The budget may be counted in examples, steps or minutes. Of several budgets the one of which
 //! the largest share is spent counts. With a budget in minutes the learning rate depends on the clock. This is the only case in
@@ -35,7 +35,8 @@ pub fn learning_rate(train: &TrainTable, spent: Spent) -> f64 {
     match train.schedule {
         Schedule::Constant => train.lr,
         Schedule::Cosine => {
-            // Where the warm-up ended, in shares of the budget: exact for a budget in steps, else by proportion.
+            // Where the warm-up ended, in shares of the budget: exact for a budget in steps, else by proportion, as if all batches
+            // were alike. Late batches of another size shift it a little; the curve still ends at 0.
             let now = share(train, spent);
             let began = if spent.steps == 0 { 0.0 } else { now * train.warmup as f64 / spent.steps as f64 };
             let along = ((now - began) / (1.0 - began).max(f64::EPSILON)).clamp(0.0, 1.0);
@@ -44,10 +45,21 @@ pub fn learning_rate(train: &TrainTable, spent: Spent) -> f64 {
     }
 }
 
+/// Whether the step that comes after `spent` belongs to the late part of the budget.
+pub fn is_late(train: &TrainTable, spent: Spent) -> bool {
+    train.late.as_ref().is_some_and(|late| share(train, spent) >= late.from)
+}
+
+/// Adam's eps in the step that comes after `spent`.
+pub fn eps(train: &TrainTable, spent: Spent) -> f64 {
+    let late = train.late.as_ref().and_then(|late| late.eps).filter(|_| is_late(train, spent));
+    late.unwrap_or(train.eps)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Recipe, RunConfig};
+    use crate::config::{LateTable, Recipe, RunConfig};
 
     fn at(train: &TrainTable, steps: u64) -> f64 {
         learning_rate(train, Spent { steps, examples: steps * train.batch as u64, seconds: 0.0 })
@@ -78,6 +90,14 @@ mod tests {
     fn paper_is_constant() {
         let train = RunConfig::of_recipe(Recipe::Paper).train;
         assert_eq!([at(&train, 0), at(&train, 5), at(&train, 100_000)], [1e-4; 3]);
+    }
+
+    #[test]
+    fn the_late_part_begins_with_its_share_of_the_budget() {
+        let late = Some(LateTable { from: 0.5, batch: None, eps: Some(1e-12) });
+        let train = TrainTable { late, examples: None, steps: Some(10), ..RunConfig::of_recipe(Recipe::Fast).train };
+        let at = |steps| eps(&train, Spent { steps, ..Spent::default() });
+        assert_eq!([at(0), at(4), at(5), at(9)], [1e-8, 1e-8, 1e-12, 1e-12]);
     }
 
     #[test]

@@ -2,19 +2,24 @@
 
 use std::path::Path;
 
-use polystep_core::{Examples, Purpose, Sampler, SpaceError, Task};
+use polystep_core::{ByClass, Examples, Purpose, Sampler, StepClass, Streams, Task};
 use polystep_engine::{Limits, Program};
 
-use super::RunState;
+use super::{Checkpoint, RunState};
 use crate::LearnError;
-use crate::config::{ConfigError, RunConfig};
-use crate::feed::{BatchQueue, Curriculum, Dataset, DatasetSummary, EvalSet, Feed, Lessons, Proofs, Source, Syllabus};
+use crate::config::{ConfigError, Logits, RunConfig};
+use crate::feed::{
+    BatchQueue, Curriculum, Dataset, DatasetSummary, EvalSet, Feed, Focus, FocusedBatches, Lessons, Proofs, Source,
+    Syllabus,
+};
 use crate::model::{ModelConfig, ParamLayout, evaluation_program, initial_params, training_program};
 use crate::weights::load_weights;
 use polystep_record::RunFolder;
 
 /// Proofs whose lengths decide how much memory is set up.
 const MEASURED: u64 = 1024;
+/// The same for a run that learns from some classes of steps more often than from others.
+const MIX_MEASURED: u64 = 32 * MEASURED;
 
 /// All that a run needs beside a device and a folder.
 pub struct RunSetup {
@@ -34,6 +39,8 @@ pub struct RunSetup {
     pub dataset: Option<DatasetSummary>,
     /// The curriculum, if there is one: then it supplies the training data.
     pub curriculum: Option<Curriculum>,
+    /// The stream that follows the errors, if there is one: then it supplies the training data.
+    pub focus: Option<Focus>,
     /// The validation set.
     pub valid: EvalSet,
     /// The test set; none for a run that is not to see it.
@@ -54,64 +61,113 @@ impl RunSetup {
     pub fn without_test(config: RunConfig) -> Result<Self, LearnError> {
         let tasks = config.tasks()?;
         let model = config.model.clone();
-        let data = |e: SpaceError| LearnError::Data(e.to_string());
-        let source = Proofs::guarded(&tasks, &config.guarded()?, config.data.seed, model.max_positions)?;
-        let each = config.train.valid_proofs.div_ceil(tasks.len() as u64);
-        let valid = EvalSet::fixed(&tasks, Purpose::Valid, each).map_err(data)?;
+        let source = config.proofs()?;
+        let valid = RunSetup::validation_set(&config)?;
         let longest = model.max_positions;
         let (mut curriculum, mut dataset) = (None, None);
         let (mut limits, training): (_, Box<dyn Source>) = match &config.data.file {
-            None => (limits(&tasks, &config)?, Box::new(source.clone())),
+            None => (limits(&tasks, &config.task_weights(), &config)?, Box::new(source.clone())),
             Some(path) => {
                 let data = Dataset::open(path, &tasks[0].writing, source.guard(), config.data.seed, longest)?;
                 dataset = Some(data.summary().clone());
-                (data.limits(config.train.batch, longest), Box::new(data))
+                (data.limits(largest_batch(&config), longest), Box::new(data))
             }
         };
         if let Some((graph, settings, tasks)) = config.curriculum()? {
             source.check_room(&tasks)?;
             for task in &tasks {
-                limits = larger(limits, self::limits(std::slice::from_ref(task), &config)?);
+                limits = larger(limits, self::limits(std::slice::from_ref(task), &[1.0], &config)?);
             }
             let syllabus = Syllabus::new(graph, settings, config.train.batch, config.data.seed);
             curriculum = Some(Curriculum::new(syllabus, &source, &tasks));
         }
+        let focus = config.train.focus.map(|table| Focus::new(&source, config.class_weights(), table));
         let layout = ParamLayout::new(&model);
-        Ok(RunSetup { config, tasks, layout, model, limits, source: training, dataset, curriculum, valid, test: None })
+        let (source, test) = (training, None);
+        Ok(RunSetup { config, tasks, layout, model, limits, source, dataset, curriculum, focus, valid, test })
+    }
+
+    /// The set that a run is validated on: `train.valid_proofs`, in equal parts of its tasks.
+    pub fn validation_set(config: &RunConfig) -> Result<EvalSet, LearnError> {
+        let tasks = config.tasks()?;
+        let each = config.train.valid_proofs.div_ceil(tasks.len() as u64);
+        EvalSet::fixed(&tasks, Purpose::Valid, each).map_err(|e| LearnError::Data(e.to_string()))
     }
 
     /// The weights before the first step: drawn, or those of `train.init`.
     pub(super) fn first_params(&self) -> Result<Vec<f32>, LearnError> {
         match &self.config.train.init {
             None => Ok(initial_params(&self.model, &self.layout, self.seed())),
-            Some(folder) => Ok(load_weights(&RunFolder::new(folder).model(), &self.layout)?.params),
+            Some(folder) => {
+                self.check_guard_of(folder)?;
+                Ok(load_weights(&RunFolder::new(folder).model(), &self.layout)?.params)
+            }
         }
+    }
+
+    /// An error if the model in a folder was trained under a narrower guard than this run: it may have met sets that this run
+    /// promises to keep away.
+    fn check_guard_of(&self, folder: &Path) -> Result<(), LearnError> {
+        let (theirs, ours) = (RunConfig::stored(folder)?.data.guard.scope, self.config.data.guard.scope);
+        if theirs >= ours {
+            return Ok(());
+        }
+        let name = folder.display();
+        Err(LearnError::Config(ConfigError::new(format!(
+            "train.init: {name} was trained under data.guard = \"{theirs}\" and may have met sets that \"{ours}\" keeps away: set \
+             data.guard = \"{theirs}\""
+        ))))
     }
 
     /// The state before the first step.
     pub(super) fn first_state(&self) -> RunState {
         let course = self.curriculum.as_ref().map(|curriculum| curriculum.syllabus.begin());
         let dataset = self.dataset.as_ref().map(|dataset| dataset.checksum.clone());
-        RunState { seed: self.seed(), limits: self.limits, course, dataset, ..RunState::default() }
+        let seen = self.mixes().then(ByClass::default);
+        let focus = self.focus.as_ref().map(Focus::begin);
+        let (seed, limits, batches) = (self.seed(), self.limits, self.batches());
+        RunState { seed, limits, batches, course, seen, focus, dataset, ..RunState::default() }
     }
 
-    /// The batches from where a state left off; `threads` make them.
-    pub(super) fn feed(&self, state: &RunState, threads: usize) -> Result<Box<dyn Feed>, LearnError> {
+    /// Whether it learns from some classes of steps more often than from others. Then it counts them.
+    fn mixes(&self) -> bool {
+        !self.config.data.mix.is_empty() || self.focus.is_some()
+    }
+
+    /// Examples in a batch early and late, if they differ.
+    fn batches(&self) -> Option<[usize; 2]> {
+        Some(self.config.train.batches()).filter(|[early, late]| early != late)
+    }
+
+    /// The limits by which batches are cut. Those of the early part and of the late part differ in their examples alone: memory is
+    /// set up for the larger ones.
+    fn cut(&self, late: bool) -> Limits {
+        Limits { sequences: self.config.train.batches()[usize::from(late)], ..self.limits }
+    }
+
+    /// The batches from where a state left off, as large as they are early or late in the budget; `threads` make them.
+    pub(super) fn feed(&self, state: &RunState, late: bool, threads: usize) -> Result<Box<dyn Feed>, LearnError> {
         let RunState { position, counts, .. } = *state;
+        let counted = (counts, state.seen.unwrap_or_default());
+        if let (Some(focus), Some(place)) = (&self.focus, state.focus) {
+            return Ok(Box::new(FocusedBatches::start(focus, self.cut(late), (place, position), counted, threads)?));
+        }
         Ok(match (&self.curriculum, &state.course) {
             (Some(curriculum), Some(course)) => {
                 Box::new(Lessons::start(curriculum, self.limits, course.clone(), counts)?)
             }
-            _ => Box::new(BatchQueue::start(self.source.as_ref(), self.limits, position, counts, threads)?),
+            _ => Box::new(BatchQueue::resume(self.source.as_ref(), self.cut(late), position, counted, threads)?),
         })
     }
 
     /// What the executor runs: [`super::TRAINING`] and [`super::EVALUATION`].
     pub fn programs(&self) -> Vec<Program> {
-        vec![
-            training_program(&self.model, &self.layout, Some(self.config.optimiser())).program,
-            evaluation_program(&self.model, &self.layout).program,
-        ]
+        let programs = [
+            training_program(&self.model, &self.layout, Some(self.config.optimiser())),
+            evaluation_program(&self.model, &self.layout),
+        ];
+        let fp32 = self.config.train.logits == Logits::Fp32;
+        programs.map(|p| if fp32 { p.with_fp32_logits() } else { p }.program).into()
     }
 
     /// The seed.
@@ -120,7 +176,8 @@ impl RunSetup {
     }
 
     /// An error if a checkpoint cannot have come from this run.
-    pub(super) fn check_resume(&self, state: &RunState, path: &Path) -> Result<(), LearnError> {
+    pub(super) fn check_resume(&self, checkpoint: &Checkpoint, path: &Path) -> Result<(), LearnError> {
+        let Checkpoint { state, average, .. } = checkpoint;
         let mismatch = |why: String| Err(LearnError::Mismatch { path: path.into(), why });
         if state.seed != self.seed() {
             return mismatch(format!("its seed is {}, not {}", state.seed, self.seed()));
@@ -130,8 +187,12 @@ impl RunSetup {
                 "its data is not the data of data.file, which has changed since or is another file".into(),
             );
         }
-        if state.limits != self.limits {
+        if state.limits != self.limits || state.batches != self.batches() {
             return mismatch("its batches were cut for other data or another batch size".into());
+        }
+        if average.is_some() != self.config.train.ema.is_some() {
+            let (has, asked) = if average.is_some() { ("an", "no") } else { ("no", "a") };
+            return mismatch(format!("it keeps {has} average of the weights, and this run has {asked} train.ema"));
         }
         let same_curriculum = match (&self.curriculum, &state.course) {
             (Some(curriculum), Some(course)) => curriculum.syllabus.accepts(course),
@@ -139,6 +200,9 @@ impl RunSetup {
         };
         if !same_curriculum {
             return mismatch("it was trained by another curriculum".into());
+        }
+        if state.seen.is_some() != self.mixes() || state.focus.is_some() != self.focus.is_some() {
+            return mismatch("it was trained with another [data.mix] or [train.focus]".into());
         }
         let train = &self.config.train;
         let batch = self.limits.sequences as u64;
@@ -153,6 +217,19 @@ impl RunSetup {
     }
 }
 
+impl RunConfig {
+    /// The stream of proofs that a run draws, guarded and mixed.
+    pub fn proofs(&self) -> Result<Proofs, LearnError> {
+        let proofs = Proofs::guarded(
+            &self.tasks()?,
+            (self.data.guard.scope, &self.guarded()?),
+            self.data.seed,
+            self.model.max_positions,
+        )?;
+        Ok(proofs.weighted(self.task_weights()).mixing(self.class_weights()))
+    }
+}
+
 /// Limits with room for both.
 fn larger(a: Limits, b: Limits) -> Limits {
     Limits {
@@ -162,37 +239,61 @@ fn larger(a: Limits, b: Limits) -> Limits {
     }
 }
 
-/// Memory for batches of `train.batch` examples: their mean number of tokens, plus eight standard deviations, plus one longest
-/// example. It depends on the configuration alone, since it decides where a batch ends (though almost never). An error if none
-/// of the measured examples is short enough to be learned.
-fn limits(tasks: &[Task], config: &RunConfig) -> Result<Limits, LearnError> {
-    let mut examples = Examples::default();
-    for task in tasks {
+/// Examples in the largest batch, early or late.
+fn largest_batch(config: &RunConfig) -> usize {
+    config.train.batches().into_iter().max().unwrap_or(config.train.batch)
+}
+
+/// Memory for the largest batches of a run: their mean number of tokens, plus eight standard deviations, plus one longest
+/// example. It depends on the configuration alone, since it decides where a batch ends (though almost never). Where the shares
+/// of the classes change, there is room for batches of each single class. An error if none of the measured examples is short
+/// enough to be learned.
+fn limits(tasks: &[Task], shares: &[f64], config: &RunConfig) -> Result<Limits, LearnError> {
+    let (mut examples, classes, focused) = (Examples::default(), config.class_weights(), config.train.focus.is_some());
+    // A mix leaves out most of what is drawn, and what it keeps is longer.
+    let measured = if classes.is_natural() && !focused { MEASURED } else { MIX_MEASURED } as f64;
+    let total: f64 = shares.iter().sum();
+    for (task, share) in tasks.iter().zip(shares) {
         let sampler = Sampler::new(task, config.data.seed, Purpose::Train);
         let mut sampler = sampler.map_err(|e| LearnError::Data(e.to_string()))?;
-        for proof in 0..MEASURED.div_ceil(tasks.len() as u64) {
+        if !classes.is_natural() {
+            let stream = Streams::new(config.data.seed, Purpose::Shuffle, "measured").at(0);
+            sampler.thin(Some(classes.thinning(stream)));
+        }
+        for proof in 0..(measured * share / total).ceil() as u64 {
             sampler.write_examples(proof, None, &mut examples);
         }
     }
-    let (longest, batch) = (config.model.max_positions, config.train.batch);
-    if (0..examples.len()).all(|i| examples.src(i).len().max(examples.tgt(i).len()) >= longest) {
-        return Err(LearnError::Config(ConfigError::new(format!(
-            "model.max_positions = {longest} is too short: no example of the task has so few tokens"
-        ))));
+    let (longest, batch) = (config.model.max_positions, largest_batch(config));
+    let refuse = |why: String| Err(LearnError::Config(ConfigError::new(why)));
+    if examples.is_empty() {
+        return refuse("[data.mix] leaves nothing to learn from: no class of the task has a weight above 0".into());
     }
-    let tokens = |length: &dyn Fn(usize) -> usize| {
-        let lengths: Vec<f64> =
-            (0..examples.len()).map(|i| length(i) + 1).filter(|&n| n <= longest).map(|n| n as f64).collect();
-        let n = lengths.len().max(1) as f64;
-        let mean = lengths.iter().sum::<f64>() / n;
-        let deviation = (lengths.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n).sqrt();
-        let b = batch as f64;
-        let enough = (b * mean + 8.0 * deviation * b.sqrt()).ceil() as usize + longest;
-        enough.min(batch * longest).next_multiple_of(64)
+    let lengths: Vec<(StepClass, [usize; 2])> =
+        examples.spans.iter().map(|s| (s.class, [s.src_len, s.tgt_len].map(|n| usize::from(n) + 1))).collect();
+    if lengths.iter().all(|(_, [src, tgt])| src.max(tgt) > &longest) {
+        return refuse(format!(
+            "model.max_positions = {longest} is too short: no example of the task has so few tokens"
+        ));
+    }
+    let room = |of: &dyn Fn(StepClass) -> bool| {
+        let [src_tokens, tgt_tokens] = [0, 1].map(|side| {
+            let lengths = lengths.iter().filter(|(class, _)| of(*class)).map(|(_, length)| length[side]);
+            tokens(lengths.filter(|&n| n <= longest), batch, longest)
+        });
+        Limits { sequences: batch, src_tokens, tgt_tokens }
     };
-    Ok(Limits {
-        sequences: batch,
-        src_tokens: tokens(&|i| examples.src(i).len()),
-        tgt_tokens: tokens(&|i| examples.tgt(i).len()),
-    })
+    let all = room(&|_| true);
+    Ok(if focused { StepClass::ALL.iter().fold(all, |most, one| larger(most, room(&|c| c == *one))) } else { all })
+}
+
+/// Tokens of a batch whose examples have such lengths on one side.
+fn tokens(lengths: impl Iterator<Item = usize>, batch: usize, longest: usize) -> usize {
+    let lengths: Vec<f64> = lengths.map(|n| n as f64).collect();
+    let n = lengths.len().max(1) as f64;
+    let mean = lengths.iter().sum::<f64>() / n;
+    let deviation = (lengths.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n).sqrt();
+    let b = batch as f64;
+    let enough = (b * mean + 8.0 * deviation * b.sqrt()).ceil() as usize + longest;
+    enough.min(batch * longest).next_multiple_of(64)
 }

@@ -11,17 +11,16 @@ use crate::config::{RunConfig, Select};
 use crate::model::ParamLayout;
 use crate::weights::{LoadedWeights, load_weights};
 
-named! {
-    "checkpoint";
-    /// Which weights of a run that is not finished.
-    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-    pub enum WhichCheckpoint {
-        /// Those of the newest checkpoint.
-        Last = "last",
-        /// Those of the best validation up to that checkpoint; a run keeps them if its `train.select` is `best`.
-        Best = "best",
-    }
+/// Which weights of a run that is not finished.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WhichCheckpoint {
+    /// Those of the newest checkpoint.
+    Last,
+    /// Those of the best validation up to that checkpoint; a run keeps them if its `train.select` is `best`.
+    Best,
 }
+
+named!(WhichCheckpoint, "checkpoint": Last "last", Best "best");
 
 /// Weights as they lie in a folder.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,7 +53,9 @@ impl StoredWeights {
             let LoadedWeights { params, verified } = load_weights(&path, layout)?;
             return Ok(StoredWeights { params, verified, step: None });
         };
-        let Checkpoint { state, params, .. } = newest(folder, layout.len())?;
+        // A run with an average of the weights is validated and kept by it.
+        let Checkpoint { state, params, average, .. } = newest(folder, layout.len())?;
+        let params = average.unwrap_or(params);
         match (which, state.best) {
             (WhichCheckpoint::Last, _) => Ok(StoredWeights { params, verified: true, step: Some(state.step) }),
             (WhichCheckpoint::Best, Some(best)) if config.train.select == Select::Best => {

@@ -15,15 +15,15 @@ use polystep_engine::{Executor, Scalars};
 use super::evaluate::score;
 use super::files::RunFiles;
 use super::folder::TrainingFolder;
-use super::schedule::{Spent, learning_rate};
+use super::schedule::{Spent, eps, is_late, learning_rate};
 use super::watch::Watch;
 use super::window::Pending;
 use super::{Checkpoint, RunSetup, RunState, TRAINING};
 use crate::LearnError;
 use crate::config::Select;
-use crate::feed::{Counts, EvalSet, Feed};
+use crate::feed::{Counts, EvalSet, Feed, Moment};
 use crate::log::{Event, Observer};
-use polystep_record::{BestValidation, CurriculumLine, LogLine, TrainingEnd, TrainingReport, ValidLine};
+use polystep_record::{BestValidation, LogLine, MixLine, TrainingEnd, TrainingReport, ValidLine};
 
 /// How often results are read, in time.
 const COLLECT_EVERY: Duration = Duration::from_millis(1000);
@@ -51,8 +51,10 @@ pub struct Trainer<'a> {
     /// What was enqueued. The state follows when the results of the pending steps have come.
     enqueued: Spent,
     pending: VecDeque<Pending>,
-    /// Where the data comes from.
+    /// Where the data comes from, whether it is cut for the late part of the budget, and how many threads make it.
     feed: Box<dyn Feed>,
+    late: bool,
+    threads: usize,
     dropout: Streams,
     /// Who watches.
     watch: Watch<'a>,
@@ -70,23 +72,25 @@ impl<'a> Trainer<'a> {
         threads: usize,
     ) -> Result<Self, LearnError> {
         let (files, newest) = RunFiles::open(setup, folder)?;
-        let Checkpoint { state, params, first, second } = match newest {
+        let Checkpoint { state, params, first, second, average } = match newest {
             Some(checkpoint) => checkpoint,
             None => {
-                let zeros = vec![0.0; setup.layout.len()];
-                Checkpoint {
-                    state: setup.first_state(),
-                    params: setup.first_params()?,
-                    first: zeros.clone(),
-                    second: zeros,
-                }
+                let (params, zeros) = (setup.first_params()?, vec![0.0; setup.layout.len()]);
+                let average = setup.config.train.ema.map(|_| params.clone());
+                Checkpoint { state: setup.first_state(), params, first: zeros.clone(), second: zeros, average }
             }
         };
         executor.set_params(&params)?;
         executor.set_moments(&first, &second)?;
-        let spent = Spent { steps: state.step, examples: state.examples, seconds: state.seconds };
+        if let Some(average) = &average {
+            executor.set_average(average)?;
+        }
+        let spent = state.spent();
+        let late = is_late(&setup.config.train, spent);
         Ok(Trainer {
-            feed: setup.feed(&state, threads)?,
+            feed: setup.feed(&state, late, threads)?,
+            late,
+            threads,
             dropout: Streams::new(setup.seed(), Purpose::Dropout, ""),
             watch: Watch::new(observer, &setup.config.train, spent, state.best.map(|best| best.full_proof)),
             enqueued: spent,
@@ -102,7 +106,8 @@ impl<'a> Trainer<'a> {
     pub fn run(mut self, stop: &AtomicBool) -> Result<SessionEnd, LearnError> {
         let device = self.executor.device();
         let (parameters, step) = (self.setup.layout.parameters(), self.state.step);
-        self.watch.event(&Event::Started { device: &device, parameters, step });
+        let valid = (self.setup.valid.proofs, self.setup.valid.steps.len());
+        self.watch.event(&Event::Started { device: &device, parameters, step, valid });
         self.watch.begin();
         let ended = loop {
             self.examine_if_due(stop)?;
@@ -130,6 +135,7 @@ impl<'a> Trainer<'a> {
                 self.save()?;
                 continue;
             }
+            self.begin_late_if_due()?;
             self.enqueue(stop)?;
             if self.pending.len() >= COLLECT_STEPS || self.watch.since() >= COLLECT_EVERY {
                 self.collect()?;
@@ -143,14 +149,30 @@ impl<'a> Trainer<'a> {
         Spent { seconds: self.watch.seconds(), ..self.enqueued }
     }
 
+    /// Begins the late part of the budget when its share is reached: from here on, batches are cut for it. What was cut ahead is cut
+    /// again, so a run that is resumed here cuts the same batches.
+    fn begin_late_if_due(&mut self) -> Result<(), LearnError> {
+        if self.late || !is_late(&self.setup.config.train, self.spent()) {
+            return Ok(());
+        }
+        self.late = true;
+        let [early, late] = self.setup.config.train.batches();
+        if early != late {
+            self.collect()?;
+            self.feed = self.setup.feed(&self.state, self.late, self.threads)?;
+        }
+        Ok(())
+    }
+
     /// Enqueues the next step; none if the run is to end before there is a batch.
     fn enqueue(&mut self, stop: &AtomicBool) -> Result<(), LearnError> {
         let give_up = || stop.load(Ordering::SeqCst) || self.watch.budget_over(self.enqueued);
         let Some(batch) = self.feed.next_unless(&give_up)? else { return Ok(()) };
         let spent = Spent { seconds: self.watch.seconds(), ..self.enqueued };
-        let lr = learning_rate(&self.setup.config.train, spent);
+        let train = &self.setup.config.train;
+        let (lr, eps) = (learning_rate(train, spent), eps(train, spent) as f32);
         let step = self.enqueued.steps + 1;
-        let scalars = Scalars { lr: lr as f32, step, seed: self.dropout.at(step).word() };
+        let scalars = Scalars { lr: lr as f32, eps, step, seed: self.dropout.at(step).word() };
         self.executor.run(TRAINING, batch, &scalars)?;
         if self.pending.is_empty() {
             self.watch.look(&self.executor.programs()[TRAINING], batch);
@@ -203,10 +225,17 @@ impl<'a> Trainer<'a> {
                 self.files.log(&LogLine::Train(line))?;
             }
         }
+        self.follow_feed();
+        Ok(())
+    }
+
+    /// Takes over where the feed stands.
+    fn follow_feed(&mut self) {
         self.state.position = self.feed.position();
         self.state.counts = self.feed.counts();
         self.state.course = self.feed.course().cloned();
-        Ok(())
+        self.state.seen = self.state.seen.map(|_| self.feed.seen());
+        self.state.focus = self.feed.focus().copied();
     }
 
     /// Whether `train.valid_every` examples have passed since the last validation.
@@ -222,8 +251,12 @@ impl<'a> Trainer<'a> {
         patience > 0 && self.state.validated - best >= patience
     }
 
-    /// Validates. All results must have been collected.
+    /// Validates the weights, or their average if the run keeps one. All results must have been collected.
     fn validate(&mut self) -> Result<(), LearnError> {
+        let averaged = self.setup.config.train.ema.is_some();
+        if averaged {
+            self.executor.exchange()?;
+        }
         let scores = score(&self.setup.valid, self.executor, self.setup.model.max_positions)?;
         let RunState { step, examples, .. } = self.state;
         if !scores.loss.is_finite() {
@@ -238,41 +271,55 @@ impl<'a> Trainer<'a> {
                 self.files.keep_best(self.executor.params()?);
             }
         }
+        if averaged {
+            self.executor.exchange()?;
+        }
         self.state.seconds = self.watch.seconds();
         let seconds = self.state.seconds;
         let by_kind = scores.by_kind.into_iter().map(|(kind, share)| (kind, share.share())).collect();
         let (loss, raw) = (Some(scores.loss), scores.raw);
-        let line = ValidLine { step, examples, full_proof, stepwise, by_kind, raw, loss, best: better, seconds };
+        let best = better;
+        let line = ValidLine { step, examples, full_proof, stepwise, by_kind, raw, loss, best, averaged, seconds };
         self.watch.event(&Event::Valid(&line));
         self.files.log(&LogLine::Valid(line))?;
+        if let (Some(seen), None) = (self.state.seen, self.state.focus) {
+            let line = MixLine::new((step, examples, seconds), &seen, &self.setup.config.class_weights());
+            self.watch.event(&Event::Mix(&line));
+            self.files.log(&LogLine::Mix(line))?;
+        }
         self.watch.restart();
         Ok(())
     }
 
-    /// Examines the tasks of a curriculum at the end of a round. How they stand is logged once in a window of the log.
+    /// Examines the tasks of a curriculum, or the classes of a stream that follows the errors, at the end of a round. How tasks
+    /// stand is logged once in a window of the log.
     fn examine_if_due(&mut self, stop: &AtomicBool) -> Result<(), LearnError> {
         let give_up = || stop.load(Ordering::SeqCst) || self.watch.budget_over(self.enqueued);
         let Some(exam) = self.feed.exam(&give_up)? else { return Ok(()) };
         self.gather()?;
         let scores = score(&exam, self.executor, self.setup.model.max_positions)?;
         let RunState { step, examples, .. } = self.state;
-        let window = |step: u64| step / self.setup.config.train.log_every;
+        let log_every = self.setup.config.train.log_every;
+        let window = |step: u64| step / log_every;
         let before = self.state.course.as_ref().map_or(0, |course| course.examined);
-        let tasks = self.feed.graded(step, &scores);
-        self.state.course = self.feed.course().cloned();
-        if window(step) > window(before) {
-            let line = CurriculumLine { step, examples, tasks, seconds: self.watch.seconds() };
-            self.watch.event(&Event::Curriculum(&line));
-            self.files.log(&LogLine::Curriculum(line))?;
+        let line = self.feed.graded(Moment { step, examples, seconds: self.watch.seconds() }, &scores)?;
+        self.follow_feed();
+        match &line {
+            Some(LogLine::Curriculum(line)) if window(step) > window(before) => {
+                self.watch.event(&Event::Curriculum(line));
+            }
+            Some(LogLine::Mix(line)) => self.watch.event(&Event::Mix(line)),
+            _ => return Ok(()),
         }
-        Ok(())
+        line.map_or(Ok(()), |line| self.files.log(&line))
     }
 
     /// Writes a checkpoint. All results must have been collected.
     fn save(&mut self) -> Result<(), LearnError> {
         let params = self.executor.params()?;
         let (first, second) = self.executor.moments()?;
-        let path = self.files.save(&Checkpoint { state: self.state.clone(), params, first, second })?;
+        let average = self.executor.average()?;
+        let path = self.files.save(&Checkpoint { state: self.state.clone(), params, first, second, average })?;
         self.watch.event(&Event::Saved { step: self.state.step, path: &path });
         self.watch.restart();
         Ok(())
@@ -283,10 +330,13 @@ impl<'a> Trainer<'a> {
     fn finish(&mut self, device: String, ended: TrainingEnd) -> Result<TrainingReport, LearnError> {
         self.save()?;
         let setup = self.setup;
+        let averaged = setup.config.train.ema.is_some();
         let mut tested_step = self.state.step;
         if let (Some(weights), Some(best)) = (self.files.best(), &self.state.best) {
             self.executor.set_params(weights)?;
             tested_step = best.step;
+        } else if averaged {
+            self.executor.exchange()?;
         }
         let score = |set: &EvalSet| score(set, self.executor, setup.model.max_positions);
         let test = setup.test.as_ref().map(score).transpose()?;
@@ -302,6 +352,7 @@ impl<'a> Trainer<'a> {
             examples: self.state.examples,
             seconds: self.state.seconds,
             tested_step,
+            averaged,
             proofs,
             rejected,
             skipped,

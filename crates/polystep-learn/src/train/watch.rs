@@ -94,6 +94,7 @@ impl<'a> Watch<'a> {
             step: last.step,
             examples: last.examples,
             loss: self.window.mean_loss(),
+            since: self.window.sequences,
             exact: self.window.exact(),
             full_proof: self.full_proof,
             lr: last.lr,

@@ -1,6 +1,6 @@
 //! Results of steps, gathered into the lines of the log.
 
-use polystep_engine::StepResult;
+use polystep_engine::{Limits, StepResult};
 use serde::{Deserialize, Serialize};
 
 use polystep_record::TrainLine;
@@ -42,9 +42,14 @@ impl Window {
     }
 
     /// Whether a run can have this window at this step.
-    pub(crate) fn is_possible(&self, step: u64) -> bool {
+    pub(crate) fn is_possible(&self, step: u64, limits: &Limits) -> bool {
         let sums = self.loss >= 0.0 && self.loss.is_finite() && self.grad_norm >= 0.0 && self.grad_norm.is_finite();
-        sums && self.steps <= step && self.steps <= self.sequences && self.right <= self.sequences
+        let most = |each: usize| self.steps.saturating_mul(each as u64);
+        sums && self.steps <= step
+            && (self.steps..=most(limits.sequences)).contains(&self.sequences)
+            && self.right <= self.sequences
+            && self.tgt_tokens <= most(limits.tgt_tokens)
+            && self.tokens <= most(limits.src_tokens).saturating_add(most(limits.tgt_tokens))
     }
 
     /// Mean loss over the target tokens so far.

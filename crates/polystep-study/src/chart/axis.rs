@@ -41,11 +41,6 @@ impl Axis {
         Axis::linear("training examples", (0.0, most))
     }
 
-    /// An axis with nothing but a label.
-    pub fn without_ticks(label: &str) -> Axis {
-        Axis { label: label.to_owned(), scale: Scale::Linear, range: (0.0, 1.0), ticks: Vec::new() }
-    }
-
     /// A logarithmic axis over `range`. Its ticks are powers of ten, and also twice and five times these in a short range.
     pub fn log(label: &str, range: (f64, f64)) -> Axis {
         let mut ticks = Vec::new();

@@ -9,6 +9,7 @@ use crate::chart::{Axis, Chart, Mark, Panel, Panels, Series};
 use crate::number::short;
 use crate::records::{RunRecord, RunRecords};
 use crate::tables::{Need, PaperRow, PaperTable, RAW, TableView, ViewRow};
+use polystep_record::paper::KeyColumn;
 
 /// A run with the paper's result beside it.
 pub struct CurveOfRun<'a> {
@@ -17,7 +18,7 @@ pub struct CurveOfRun<'a> {
     /// Its seed.
     pub seed: u64,
     /// What tells it from the others, but for its seed: keys and their values.
-    pub words: Vec<(&'static str, String)>,
+    pub words: Vec<(KeyColumn, String)>,
     /// What is known of it.
     pub record: &'a RunRecord,
     /// The paper's result.
@@ -33,12 +34,12 @@ pub struct PaperPoint {
 }
 
 impl CurveOfRun<'_> {
-    fn word(&self, key: &str) -> Option<&str> {
+    fn word(&self, key: KeyColumn) -> Option<&str> {
         self.words.iter().find(|(name, _)| *name == key).map(|(_, word)| word.as_str())
     }
 
     /// Its words, but for one key's.
-    fn label(&self, without: Option<&str>) -> String {
+    fn label(&self, without: Option<KeyColumn>) -> String {
         let words = self.words.iter().filter(|(key, _)| Some(*key) != without);
         words.map(|(_, word)| word.as_str()).collect::<Vec<_>>().join(" ")
     }
@@ -78,16 +79,16 @@ fn paper(row: &PaperRow, endpoint: bool) -> Option<PaperPoint> {
 }
 
 /// Whether a key says something of a step-wise or of a one-shot model: an endpoint has no setting and no granularity.
-pub fn belongs(key: &str, endpoint: bool) -> bool {
-    !endpoint || matches!(key, "vars" | "config" | "notation")
+pub fn belongs(key: KeyColumn, endpoint: bool) -> bool {
+    !endpoint || matches!(key, KeyColumn::Vars | KeyColumn::Config | KeyColumn::Notation)
 }
 
 /// What tells a run from the others of its table.
-fn words(view: &TableView, row: &ViewRow, need: &Need) -> Vec<(&'static str, String)> {
+fn words(view: &TableView, row: &ViewRow, need: &Need) -> Vec<(KeyColumn, String)> {
     let (_, names) = view.common_keys();
     names
         .into_iter()
-        .filter(|name| belongs(name, need.endpoint))
+        .filter(|name| belongs(*name, need.endpoint))
         .map(|name| (name, row.key(name).to_owned()))
         .filter(|(_, word)| !word.is_empty())
         .collect()
@@ -114,19 +115,19 @@ pub fn chart(title: String, what: &str, runs: &[CurveOfRun]) -> Option<Chart> {
 
 /// The key that splits runs which are too many for one panel: the first, `config` before all others, that leaves none with too
 /// many, or else the one that leaves the fewest together.
-fn split(runs: &[&CurveOfRun]) -> Option<&'static str> {
-    let most = |key: &str| {
+fn split(runs: &[&CurveOfRun]) -> Option<KeyColumn> {
+    let most = |key: KeyColumn| {
         let together = |run: &&CurveOfRun| runs.iter().filter(|other| other.word(key) == run.word(key)).count();
         runs.iter().map(together).max().unwrap_or(0)
     };
-    let mut keys: Vec<&'static str> = runs.first()?.words.iter().map(|(key, _)| *key).collect();
-    keys.retain(|key| runs.iter().all(|run| run.word(key).is_some()) && most(key) < runs.len());
-    keys.sort_by_key(|key| *key != "config");
-    keys.into_iter().filter(|_| runs.len() > LINES).min_by_key(|key| most(key).max(LINES))
+    let mut keys: Vec<KeyColumn> = runs.first()?.words.iter().map(|(key, _)| *key).collect();
+    keys.retain(|key| runs.iter().all(|run| run.word(*key).is_some()) && most(*key) < runs.len());
+    keys.sort_by_key(|key| *key != KeyColumn::Config);
+    keys.into_iter().filter(|_| runs.len() > LINES).min_by_key(|key| most(*key).max(LINES))
 }
 
 /// A panel for each value of a key, in the order of the runs; one of all without a key.
-fn panels(runs: &[&CurveOfRun], key: Option<&'static str>) -> Vec<Panel> {
+fn panels(runs: &[&CurveOfRun], key: Option<KeyColumn>) -> Vec<Panel> {
     let mut panels: Vec<Panel> = Vec::new();
     for run in runs {
         let title = key.and_then(|key| run.word(key)).unwrap_or_default();
@@ -148,6 +149,7 @@ fn panels(runs: &[&CurveOfRun], key: Option<&'static str>) -> Vec<Panel> {
 mod tests {
     use super::*;
     use crate::metrics::Metrics;
+    use KeyColumn::{Config, Curriculum, Granularity, Notation};
     use polystep_record::{LogLine, ValidLine};
 
     fn record() -> RunRecord {
@@ -159,10 +161,10 @@ mod tests {
     }
 
     /// A run for each combination of the keys' values.
-    fn all<'a>(record: &'a RunRecord, keys: &[(&'static str, usize)]) -> Vec<CurveOfRun<'a>> {
-        let mut words: Vec<Vec<(&'static str, String)>> = vec![Vec::new()];
+    fn all<'a>(record: &'a RunRecord, keys: &[(KeyColumn, usize)]) -> Vec<CurveOfRun<'a>> {
+        let mut words: Vec<Vec<(KeyColumn, String)>> = vec![Vec::new()];
         for (key, count) in keys {
-            let with = |i: usize, word: &[(&'static str, String)]| [word, &[(*key, format!("{key}{i}"))]].concat();
+            let with = |i: usize, word: &[(KeyColumn, String)]| [word, &[(*key, format!("{key}{i}"))]].concat();
             words = words.iter().flat_map(|word| (0..*count).map(|i| with(i, word)).collect::<Vec<_>>()).collect();
         }
         let paper = || Some(PaperPoint { at: (4e5, 50.0), text: "50" });
@@ -172,33 +174,33 @@ mod tests {
             .collect()
     }
 
-    fn key(keys: &[(&'static str, usize)]) -> Option<&'static str> {
+    fn key(keys: &[(KeyColumn, usize)]) -> Option<KeyColumn> {
         let record = record();
         split(&all(&record, keys).iter().collect::<Vec<_>>())
     }
 
     #[test]
     fn many_runs_are_split_by_configuration_first() {
-        assert_eq!(key(&[("config", 3), ("notation", 2)]), None, "six lines can be read");
-        assert_eq!(key(&[("granularity", 2), ("config", 6), ("notation", 2)]), Some("config"));
-        assert_eq!(key(&[("config", 2), ("notation", 3), ("curriculum", 3)]), Some("notation"), "of 9, or of 6");
-        assert_eq!(key(&[("config", 2), ("notation", 8), ("curriculum", 3)]), Some("notation"), "of 24, 6 or 16");
-        assert_eq!(key(&[("config", 2), ("notation", 9), ("curriculum", 3)]), Some("notation"), "of 27, 6 or 18");
-        assert_eq!(key(&[("config", 1), ("notation", 1)]), None);
+        assert_eq!(key(&[(Config, 3), (Notation, 2)]), None, "six lines can be read");
+        assert_eq!(key(&[(Granularity, 2), (Config, 6), (Notation, 2)]), Some(Config));
+        assert_eq!(key(&[(Config, 2), (Notation, 3), (Curriculum, 3)]), Some(Notation), "of 9, or of 6");
+        assert_eq!(key(&[(Config, 2), (Notation, 8), (Curriculum, 3)]), Some(Notation), "of 24, 6 or 16");
+        assert_eq!(key(&[(Config, 2), (Notation, 9), (Curriculum, 3)]), Some(Notation), "of 27, 6 or 18");
+        assert_eq!(key(&[(Config, 1), (Notation, 1)]), None);
     }
 
     #[test]
     fn where_no_key_leaves_few_the_fewest_stay_together() {
-        assert_eq!(key(&[("config", 2), ("notation", 10), ("curriculum", 9)]), Some("notation"));
-        assert_eq!(key(&[("config", 9), ("notation", 9)]), Some("config"));
+        assert_eq!(key(&[(Config, 2), (Notation, 10), (Curriculum, 9)]), Some(Notation));
+        assert_eq!(key(&[(Config, 9), (Notation, 9)]), Some(Config));
     }
 
     #[test]
     fn a_key_that_some_runs_have_not_splits_nothing() {
         let record = record();
-        let mut runs = all(&record, &[("config", 7)]);
+        let mut runs = all(&record, &[(Config, 7)]);
         for run in &mut runs[1..] {
-            run.words = vec![("curriculum", "C2".to_owned())];
+            run.words = vec![(Curriculum, "C2".to_owned())];
         }
         assert_eq!(split(&runs.iter().collect::<Vec<_>>()), None);
     }
@@ -206,8 +208,8 @@ mod tests {
     #[test]
     fn every_run_is_drawn_once_in_the_panel_of_its_key() {
         let record = record();
-        let runs = all(&record, &[("config", 5), ("notation", 2), ("granularity", 2)]);
-        let panels = panels(&runs.iter().collect::<Vec<_>>(), Some("config"));
+        let runs = all(&record, &[(Config, 5), (Notation, 2), (Granularity, 2)]);
+        let panels = panels(&runs.iter().collect::<Vec<_>>(), Some(Config));
         assert_eq!(
             panels.iter().map(|panel| panel.title.as_str()).collect::<Vec<_>>(),
             ["config0", "config1", "config2", "config3", "config4"]
@@ -232,8 +234,8 @@ mod tests {
     #[test]
     fn seeds_share_the_papers_result() {
         let record = record();
-        let mut runs = all(&record, &[("config", 2)]);
-        runs.extend(all(&record, &[("config", 2)]).into_iter().map(|run| CurveOfRun { seed: 2, ..run }));
+        let mut runs = all(&record, &[(Config, 2)]);
+        runs.extend(all(&record, &[(Config, 2)]).into_iter().map(|run| CurveOfRun { seed: 2, ..run }));
         let panels = panels(&runs.iter().collect::<Vec<_>>(), None);
         let drawn: Vec<_> =
             panels[0].lines.iter().map(|(series, mark)| (series.name.as_str(), mark.is_some())).collect();
@@ -245,7 +247,7 @@ mod tests {
     #[test]
     fn a_lone_validation_is_a_dot() {
         let record = RunRecord { log: record().log[..1].to_vec(), ..record() };
-        let runs = all(&record, &[("config", 1)]);
+        let runs = all(&record, &[(Config, 1)]);
         let panels = panels(&[&runs[0]], None);
         assert!(panels[0].lines[0].0.dots && panels[0].title.is_empty());
         assert!(chart("T".into(), "what", &[]).is_none());

@@ -22,7 +22,7 @@ use curriculum::Curriculum;
 use curves::{CurveOfRun, PaperPoint};
 use dots::DotRow;
 use heat::HeatMap;
-use polystep_record::paper::lookup;
+use polystep_record::paper::{KeyColumn, lookup};
 
 /// A figure and the name of its file, without the ending.
 pub type Figure = (String, Chart);
@@ -80,7 +80,7 @@ pub fn arithmetic(records: &RunRecords) -> Option<Figure> {
         let paper = value("train_examples")
             .zip(value(column.name))
             .map(|(examples, right)| PaperPoint { at: (examples.value, right.value), text: right.text });
-        Some(CurveOfRun { name, seed: 1, words: vec![("kind", column.heading.to_owned())], record, paper })
+        Some(CurveOfRun { name, seed: 1, words: vec![(KeyColumn::Config, column.heading.to_owned())], record, paper })
     };
     let runs: Vec<CurveOfRun> = Drill::ALL.into_iter().filter_map(run).collect();
     let title = "How sums and products are learned".to_owned();
@@ -91,7 +91,7 @@ pub fn arithmetic(records: &RunRecords) -> Option<Figure> {
 fn common(view: &TableView, endpoint: bool) -> String {
     let recipe = format!("recipe {}", view.recipe);
     let (words, _) = view.common_keys();
-    let words = words.into_iter().filter(|(key, _)| curves::belongs(key, endpoint)).map(|(_, word)| word);
+    let words = words.into_iter().filter(|(key, _)| curves::belongs(*key, endpoint)).map(|(_, word)| word);
     words.chain([recipe.as_str()]).collect::<Vec<_>>().join(" · ")
 }
 
@@ -110,7 +110,7 @@ fn numbers(view: &TableView) -> Option<Chart> {
     let dot_row = |row: &ViewRow| {
         let cell = full_proof(row)?;
         let paper = cell.paper.as_ref()?.value;
-        let words: Vec<&str> = names.iter().map(|name| row.key(name)).filter(|word| !word.is_empty()).collect();
+        let words: Vec<&str> = names.iter().map(|name| row.key(*name)).filter(|word| !word.is_empty()).collect();
         let validated = cell.at_paper_examples.map(|milestone| milestone.full_proof);
         let (group, label) = (words.first().copied().unwrap_or_default(), words.join(" "));
         Some(DotRow { group, label, ours: cell.ours?, interval: cell.interval, paper, validated })
@@ -130,14 +130,16 @@ fn numbers(view: &TableView) -> Option<Chart> {
 
 /// Full proofs by where a model was trained and where it was tested.
 fn matrix(view: &TableView) -> Option<Chart> {
-    let elsewhere = view.rows.iter().any(|row| row.key("train_config") != row.key("test_config"));
-    let place = |row: &ViewRow| match elsewhere {
+    let keys = |row: &ViewRow| {
+        [KeyColumn::TrainConfig, KeyColumn::TrainVars, KeyColumn::TestConfig, KeyColumn::TestVars]
+            .map(|key| row.key(key))
+    };
+    let elsewhere = view.rows.iter().map(keys).any(|[trained, _, tested, _]| trained != tested);
+    let place = |row: &ViewRow| match (row.key(KeyColumn::Run), keys(row)) {
+        ("", [trained, _, tested, _]) if elsewhere => (trained.to_owned(), tested.to_owned()),
+        ("", [trained, vars, _, test_vars]) => (trained.to_owned(), format!("{vars} → {test_vars}")),
         // Runs of one's own table have names.
-        _ if !row.key("run").is_empty() => {
-            (row.key("run").to_owned(), format!("{}:{}", row.key("test_config"), row.key("test_vars")))
-        }
-        true => (row.key("train_config").to_owned(), row.key("test_config").to_owned()),
-        false => (row.key("train_config").to_owned(), format!("{} → {}", row.key("train_vars"), row.key("test_vars"))),
+        (run, [.., tested, test_vars]) => (run.to_owned(), format!("{tested}:{test_vars}")),
     };
     let (mut rows, mut columns): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
     for (row, column) in view.rows.iter().map(place) {

@@ -5,10 +5,11 @@
 use minijinja::context;
 use minijinja::value::{Serde, Value as Context};
 use polystep_core::arithmetic::Drill;
+use polystep_core::{StepClass, StepKind};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::columns::{Quantity, Unit};
+use crate::columns::{Quantity, Unit, errors_of_kind};
 use crate::metrics::{Evaluation, Metrics};
 use crate::number::{CountFormat, counted, interval, number};
 use crate::side_by_side::{Layer, LayeredTable, Number, SideBySide, cells_of_run};
@@ -56,6 +57,9 @@ impl<'a> Measured<'a> {
     }
 }
 
+/// Recursive proofs with every state as expected: a large number, and a fact.
+const RECURSIVE_EXACT: &str = "/recursive/recursive_exact";
+
 /// The columns that are large numbers, and what they are called there.
 const FIGURES: [(Quantity, &str); 8] = [
     (Quantity::EndpointAccuracy, "Endpoint right"),
@@ -77,7 +81,7 @@ pub fn figures(measured: &Measured<'_>) -> Vec<Context> {
         Some(context! { label, number, paper => cell.paper_text(CountFormat::Short) })
     };
     let mut figures: Vec<Context> = FIGURES.into_iter().filter_map(figure).collect();
-    if let Some(number) = measured.share("/recursive/recursive_exact") {
+    if let Some(number) = measured.share(RECURSIVE_EXACT) {
         let figure = context! { label => "Recursive proofs right", number => Serde(number) };
         figures.insert(figures.len().min(1), figure);
     }
@@ -105,7 +109,7 @@ pub fn table(run: usize, metrics: &Metrics) -> LayeredTable {
 const FACTS: [(&str, &str, usize, &str); 11] = [
     (
         "recursive, exact",
-        "/recursive/recursive_exact",
+        RECURSIVE_EXACT,
         2,
         "the model continues from its own output; every state is the expected one",
     ),
@@ -153,14 +157,14 @@ pub fn errors(measured: &Measured<'_>) -> Vec<Context> {
         let share = |quantity: Quantity, which: &str, width: Option<Proportion>| {
             let cell = cells.iter().find(|c| c.column.quantity == quantity);
             context! {
-                number => Serde(measured.share(&format!("/greedy/errors/kinds/{i}/{which}"))),
+                number => Serde(measured.share(&format!("{}/{which}", errors_of_kind(i)))),
                 width => width.map_or(0.0, |share| share.percent),
                 paper => cell.and_then(|c| c.paper_text(CountFormat::Short)),
             }
         };
         context! {
             kind => errors.kind.name(),
-            rate => Serde(measured.share(&format!("/greedy/errors/kinds/{i}/rate"))),
+            rate => Serde(measured.share(&format!("{}/rate", errors_of_kind(i)))),
             counts => format!("{} of {}", errors.rate.count, errors.rate.of),
             first => share(Quantity::FirstError(errors.kind), "first", errors.first),
             total => share(Quantity::AllErrors(errors.kind), "total", errors.total),
@@ -168,6 +172,18 @@ pub fn errors(measured: &Measured<'_>) -> Vec<Context> {
     };
     let greedy = measured.evaluation().greedy.as_ref();
     greedy.map_or_else(Vec::new, |greedy| greedy.errors.kinds.iter().enumerate().map(row).collect())
+}
+
+/// Steps by class, hardest kinds told apart: how many, and how many are wrong. Nothing if only kinds can be told apart.
+pub fn classes(measured: &Measured<'_>) -> Vec<Context> {
+    let Some(greedy) = &measured.evaluation().greedy else { return Vec::new() };
+    let row = |(class, right): (&StepClass, &Proportion)| {
+        let number = Serde(measured.share(&format!("/greedy/by_class/{class}")));
+        context! { class => class.name(), wrong => right.of - right.count, of => right.of, number }
+    };
+    let mulsteps = |class: &StepClass| StepClass::of_kind(StepKind::Mulstep) <= *class && *class < StepClass::Sumstep;
+    let told_apart = greedy.by_class.keys().any(mulsteps);
+    if told_apart { greedy.by_class.iter().map(row).collect() } else { Vec::new() }
 }
 
 /// Proofs that model and checker complete without an exact step, by the beams that the checker looks at.

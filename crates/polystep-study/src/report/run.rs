@@ -5,18 +5,19 @@ use std::path::Path;
 
 use minijinja::context;
 use minijinja::value::{Serde, Value};
-use polystep_core::Setting;
+use polystep_core::{Setting, Writing};
 
 use super::failures::{failures, label};
 use super::numbers::{self, Measured, set_name};
 use crate::compare::Solved;
+use crate::digits::{DigitErrors, DigitRow, digit_errors};
 use crate::metrics::Metrics;
 use crate::number::short;
 use crate::plots::curriculum::Curriculum;
 use crate::plots::run as charts;
 use crate::run::StoredRun;
 use crate::score::{ScoredStep, grade};
-use polystep_record::{Decoding, Prediction, TestSet};
+use polystep_record::{ClassLine, Decoding, LogLine, Prediction, TestSet};
 
 /// The predictions of a run on its own space, or on the first set it was tested on, with their outcomes.
 #[derive(Default)]
@@ -90,7 +91,10 @@ pub fn section(index: usize, run: &StoredRun, graded: &GradedRun) -> Value {
         facts => home.map(numbers::facts),
         learning => Serde(charts::learning(&run.log, run.valid_proofs())),
         curriculum => Serde(Curriculum::of(&run.log)),
+        mix => Serde(mix(&run.log)),
         errors => home.map(numbers::errors),
+        classes => home.map(numbers::classes),
+        digits => digits(graded, &run.writing),
         wrong => Serde(greedy.map(|g| (g.errors.wrong_proofs, g.errors.wrong_steps))),
         calibration => Serde(calibration.map(charts::calibration)),
         slices => Serde(slices.collect::<Vec<_>>()),
@@ -112,6 +116,34 @@ fn counted<'a>(names: impl Iterator<Item = &'a str>) -> Vec<(&'a str, usize)> {
         *counts.entry(name).or_default() += 1;
     }
     counts.into_iter().collect()
+}
+
+/// What was trained on, by class, at the end of the log; nothing if the run did not count classes.
+fn mix(log: &[LogLine]) -> Option<Vec<[String; 5]>> {
+    let line = log.iter().rev().find_map(|line| if let LogLine::Mix(line) = line { Some(line) } else { None })?;
+    let row = |class: &ClassLine| {
+        let exam = class.accuracy.map_or("–".into(), |accuracy| format!("{:.1}", 100.0 * accuracy));
+        let (share, weight) = (format!("{:.2}", 100.0 * class.share), format!("{:.3}", class.weight));
+        [class.class.to_string(), short(class.examples as f64), share, weight, exam]
+    };
+    Some(line.classes.iter().map(row).collect())
+}
+
+/// The account of wrong digits, where any step is wrong.
+fn digits(graded: &GradedRun, writing: &Writing) -> Option<Value> {
+    let account = digit_errors(&graded.predictions, writing).filter(|account| account.steps > 0)?;
+    let rows = |rows: &[DigitRow]| -> Vec<(&'static str, String, String)> {
+        rows.iter()
+            .map(|r| (r.label, format!("{} of {}", r.wrong.count, r.wrong.of), format!("{:.2}", r.wrong.percent)))
+            .collect()
+    };
+    let DigitErrors { steps, unreadable, other_form, coefficients, single, other_length, .. } = account;
+    let tables = [
+        ("coefficient by its summands", rows(&account.by_summands)),
+        ("computed coefficient by its place", rows(&account.by_place)),
+        ("digit of a computed coefficient", rows(&account.by_digit)),
+    ];
+    Some(context! { steps, unreadable, other_form, coefficients, single, other_length, tables => Serde(tables) })
 }
 
 fn provenance(metrics: &Metrics) -> Vec<(&'static str, String)> {

@@ -17,7 +17,7 @@ use own::OwnRow;
 pub use own::OwnTable;
 
 use crate::columns::Column;
-use polystep_record::paper::{KEYS, Printed, csv, rows};
+use polystep_record::paper::{KeyColumn, Printed, csv, rows};
 
 /// What kind of work a table is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -124,16 +124,17 @@ impl PaperTable {
 
     /// What kind of work it is.
     pub fn kind(&self) -> Kind {
-        match self.header.as_slice() {
-            header if header.contains(&"test_config") => Kind::Ood,
-            header if header.contains(&"setting") => Kind::Accuracy,
-            _ => Kind::Sizes,
+        let has = |wanted| self.keys().any(|key| key == wanted);
+        match [KeyColumn::TestConfig, KeyColumn::Setting].map(has) {
+            [true, _] => Kind::Ood,
+            [false, true] => Kind::Accuracy,
+            [false, false] => Kind::Sizes,
         }
     }
 
-    /// Names of its key columns, in order.
-    pub fn keys(&self) -> impl Iterator<Item = &'static str> {
-        self.header.iter().copied().filter(|c| KEYS.contains(c))
+    /// Its key columns, in order.
+    pub fn keys(&self) -> impl Iterator<Item = KeyColumn> {
+        self.header.iter().filter_map(|name| KeyColumn::named(name))
     }
 
     /// Its columns of results that a model can fill, in order.
@@ -153,6 +154,11 @@ impl PaperRow {
         self.cells.iter().find(|(name, _)| *name == column).map(|(_, text)| *text)
     }
 
+    /// The value of a key; nothing if the table has no such key.
+    pub fn key(&self, key: KeyColumn) -> Option<&'static str> {
+        self.text(key.name())
+    }
+
     /// The paper's number in a column.
     pub fn value(&self, column: &str) -> Option<f64> {
         self.text(column)?.parse().ok()
@@ -165,8 +171,8 @@ impl PaperRow {
     }
 
     /// Its keys and their values, in order.
-    pub fn keys(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
-        self.cells.iter().copied().filter(|(name, _)| KEYS.contains(name))
+    pub fn keys(&self) -> impl Iterator<Item = (KeyColumn, &'static str)> {
+        self.cells.iter().filter_map(|(name, text)| Some((KeyColumn::named(name)?, *text)))
     }
 
     /// The models it needs and where they are tested; none for a row of sizes.
@@ -175,7 +181,7 @@ impl PaperRow {
     /// space beside each of its step-wise models. The one-shot model of an annotated row is the plain one, since an endpoint has
     /// no marks.
     pub fn needs(&self, recipe: Recipe, seed: u64) -> Vec<Need> {
-        if self.text("setting").is_none() {
+        if self.key(KeyColumn::Setting).is_none() {
             return Vec::new();
         }
         let need = |keys: Keys, endpoint: bool| {
@@ -193,9 +199,9 @@ impl PaperRow {
 
     /// Where a model is tested: on another space with greedy decoding only, or else on its own.
     fn tested_on(&self, keys: &Keys, beam: bool) -> AskedSet {
-        match self.text("test_config") {
+        match self.key(KeyColumn::TestConfig) {
             Some(config) => {
-                let vars = self.text("test_vars").and_then(|vars| vars.parse().ok()).unwrap_or(0);
+                let vars = self.key(KeyColumn::TestVars).and_then(|vars| vars.parse().ok()).unwrap_or(0);
                 AskedSet { config: config.to_owned(), vars, beam: self.own.is_some_and(|own| own.beam) }
             }
             None => AskedSet { config: keys.config.clone(), vars: keys.vars, beam },
@@ -204,18 +210,15 @@ impl PaperRow {
 
     /// What its main model is trained on.
     fn trained_on(&self) -> Keys {
-        let text = |name: &str| self.text(name).unwrap_or_default().to_owned();
-        let [vars, config] = match self.text("train_config") {
-            Some(_) => ["train_vars", "train_config"],
-            None => ["vars", "config"],
-        };
+        let text = |key| self.key(key).unwrap_or_default();
+        let either = |key, train| text(if self.key(train).is_some() { train } else { key });
         Keys {
-            vars: text(vars).parse().unwrap_or(0),
-            config: text(config),
-            setting: text("setting").parse().ok(),
-            granularity: text("granularity").parse().ok(),
-            notation: text("notation").parse().ok(),
-            curriculum: text("curriculum"),
+            vars: either(KeyColumn::Vars, KeyColumn::TrainVars).parse().unwrap_or(0),
+            config: either(KeyColumn::Config, KeyColumn::TrainConfig).to_owned(),
+            setting: text(KeyColumn::Setting).parse().ok(),
+            granularity: text(KeyColumn::Granularity).parse().ok(),
+            notation: text(KeyColumn::Notation).parse().ok(),
+            curriculum: text(KeyColumn::Curriculum).to_owned(),
             ..Keys::default()
         }
     }

@@ -2,6 +2,7 @@
 
 use super::{PaperRow, PaperTable};
 use crate::columns::Column;
+use polystep_record::paper::KeyColumn;
 use polystep_record::{Keys, TestSet, key_text};
 
 /// What a table of one's own is made of.
@@ -9,10 +10,8 @@ use polystep_record::{Keys, TestSet, key_text};
 pub struct OwnTable {
     /// Its name.
     pub name: String,
-    /// Its runs: a name that no other run of the table has, and what the run is trained on.
-    pub runs: Vec<(String, Keys)>,
-    /// The sets that every run is tested on.
-    pub tests: Vec<TestSet>,
+    /// Its runs: a name that no other run of the table has, what the run is trained on, and what it is tested on.
+    pub runs: Vec<(String, Keys, Vec<TestSet>)>,
     /// What is measured.
     pub columns: Vec<Column>,
     /// Whether beam search is asked too.
@@ -37,21 +36,21 @@ impl OwnTable {
     /// The table, with a row for each run and test set.
     pub fn table(&self) -> PaperTable {
         let mut rows = Vec::new();
-        for (run, keys) in &self.runs {
+        for (run, keys, tests) in &self.runs {
             let own = OwnRow { name: kept(self.run_name(run)), beam: self.beam };
-            for test in &self.tests {
+            for test in tests {
                 let texts = [
-                    ("run", run.clone()),
-                    ("train_config", keys.config.clone()),
-                    ("train_vars", keys.vars.to_string()),
-                    ("setting", key_text(&keys.setting)),
-                    ("granularity", key_text(&keys.granularity)),
-                    ("notation", key_text(&keys.notation)),
-                    ("curriculum", keys.curriculum.clone()),
-                    ("test_config", test.config.clone()),
-                    ("test_vars", test.vars.to_string()),
+                    (KeyColumn::Run, run.clone()),
+                    (KeyColumn::TrainConfig, keys.config.clone()),
+                    (KeyColumn::TrainVars, keys.vars.to_string()),
+                    (KeyColumn::Setting, key_text(&keys.setting)),
+                    (KeyColumn::Granularity, key_text(&keys.granularity)),
+                    (KeyColumn::Notation, key_text(&keys.notation)),
+                    (KeyColumn::Curriculum, keys.curriculum.clone()),
+                    (KeyColumn::TestConfig, test.config.clone()),
+                    (KeyColumn::TestVars, test.vars.to_string()),
                 ];
-                let cells = texts.map(|(key, text)| (key, kept(text))).into_iter();
+                let cells = texts.map(|(key, text)| (key.name(), kept(text))).into_iter();
                 let cells = cells.chain(self.columns.iter().map(|column| (column.name, "")));
                 rows.push(PaperRow { number: rows.len() + 1, cells: cells.collect(), own: Some(own) });
             }
@@ -81,10 +80,10 @@ mod tests {
             granularity: "coarse".parse().ok(),
             ..Keys::default()
         };
+        let tests = [TestSet::new("large_coeff", 1), TestSet::new("long", 1)];
         let own = OwnTable {
             name: "length".into(),
-            runs: vec![("plain".into(), keys("large_coeff")), ("deep".into(), keys("large_coeff"))],
-            tests: vec![TestSet::new("large_coeff", 1), TestSet::new("long", 1)],
+            runs: ["plain", "deep"].map(|run| (run.into(), keys("large_coeff"), tests.to_vec())).to_vec(),
             columns: ["full_proof_acc", "stepwise_acc"].into_iter().filter_map(Column::named).collect(),
             beam: false,
         };

@@ -3,6 +3,7 @@
 //! With several seeds our number is their mean and the interval their range. With one seed the interval is Wilson's. A column of
 //! full proofs also shows our run's validation at the paper's count of examples, because models are only tested at the end.
 
+use polystep_record::paper::KeyColumn;
 use serde::{Serialize, Serializer};
 
 use super::{PaperRow, PaperTable, Recipe};
@@ -38,7 +39,7 @@ pub struct ViewRow {
     pub number: usize,
     /// Its keys.
     #[serde(serialize_with = "as_map")]
-    pub keys: Vec<(&'static str, &'static str)>,
+    pub keys: Vec<(KeyColumn, &'static str)>,
     /// The seeds of our models; none if there are no models yet.
     pub seeds: Vec<u64>,
     /// Its numbers, column by column.
@@ -100,22 +101,22 @@ impl TableView {
         TableView { table: table.name, recipe, columns: table.columns().collect(), rows, notes }
     }
 
-    /// The keys that are the same on all rows, with their values in words, and the names of the other keys. A key that is empty
+    /// The keys that are the same on all rows, with their values in words, and the other keys. A key that is empty
     /// everywhere is in neither list.
-    pub fn common_keys(&self) -> (Vec<(&'static str, &'static str)>, Vec<&'static str>) {
+    pub fn common_keys(&self) -> (Vec<(KeyColumn, &'static str)>, Vec<KeyColumn>) {
         let Some(first) = self.rows.first() else { return (Vec::new(), Vec::new()) };
-        let same = |key: &(&str, &str)| self.rows.iter().all(|row| row.keys.contains(key));
+        let same = |key: &(KeyColumn, &str)| self.rows.iter().all(|row| row.keys.contains(key));
         // A single row has all its keys in common with itself. Then they are its name.
         let (common, other): (Vec<_>, Vec<_>) = first.keys.iter().partition(|key| self.rows.len() > 1 && same(key));
-        let said = |(key, value): (&'static str, &'static str)| match (key, value) {
-            ("vars", "1") => (key, "1 variable"),
-            ("vars", "2") => (key, "2 variables"),
-            ("train_vars", "1") => (key, "trained with 1 variable"),
-            ("test_vars", "1") => (key, "tested with 1 variable"),
+        let said = |(key, value): (KeyColumn, &'static str)| match (key, value) {
+            (KeyColumn::Vars, "1") => (key, "1 variable"),
+            (KeyColumn::Vars, "2") => (key, "2 variables"),
+            (KeyColumn::TrainVars, "1") => (key, "trained with 1 variable"),
+            (KeyColumn::TestVars, "1") => (key, "tested with 1 variable"),
             _ => (key, value),
         };
         let words = common.into_iter().map(said).filter(|(_, word)| !word.is_empty()).collect();
-        let says = |key: &&str| self.rows.iter().any(|row| !row.key(key).is_empty());
+        let says = |key: &KeyColumn| self.rows.iter().any(|row| !row.key(*key).is_empty());
         (words, other.into_iter().map(|(key, _)| key).filter(says).collect())
     }
 
@@ -135,7 +136,7 @@ impl TableView {
                 format!("{} {} (paper {})", words(cell.column), ours.unwrap_or_default(), paper.unwrap_or_default())
             };
             let parts: Vec<String> = row.cells.iter().filter(|cell| cell.is_lower()).map(part).collect();
-            let keys: Vec<&str> = names.iter().map(|name| row.key(name)).filter(|key| !key.is_empty()).collect();
+            let keys: Vec<&str> = names.iter().map(|name| row.key(*name)).filter(|key| !key.is_empty()).collect();
             (!parts.is_empty()).then(|| format!("{} {}: {}", row.number, keys.join(" "), parts.join(", ")))
         };
         self.rows.iter().filter_map(sentence).collect()
@@ -145,12 +146,12 @@ impl TableView {
     pub fn side_by_side(&self) -> SideBySide {
         let (_, names) = self.common_keys();
         let row = |row: &ViewRow| SideRow {
-            keys: names.iter().map(|name| row.key(name).to_owned()).collect(),
+            keys: names.iter().map(|name| row.key(*name).to_owned()).collect(),
             cells: row.cells.iter().cloned().map(Some).collect(),
         };
         let headings = self.columns.iter().map(|column| Heading { group: column.group, name: words(*column) });
         SideBySide {
-            keys: names.iter().map(|name| (*name).to_owned()).collect(),
+            keys: names.iter().map(KeyColumn::to_string).collect(),
             headings: headings.collect(),
             rows: self.rows.iter().map(row).collect(),
         }
@@ -172,8 +173,8 @@ impl TableView {
 
 impl ViewRow {
     /// The value of a key.
-    pub fn key(&self, name: &str) -> &'static str {
-        self.keys.iter().find(|(key, _)| *key == name).map_or("", |(_, value)| value)
+    pub fn key(&self, wanted: KeyColumn) -> &'static str {
+        self.keys.iter().find(|(key, _)| *key == wanted).map_or("", |(_, value)| value)
     }
 }
 
@@ -223,8 +224,8 @@ impl Milestone {
     }
 }
 
-fn as_map<S: Serializer>(pairs: &[(&str, &str)], s: S) -> Result<S::Ok, S::Error> {
-    s.collect_map(pairs.iter().copied())
+fn as_map<S: Serializer>(keys: &[(KeyColumn, &str)], s: S) -> Result<S::Ok, S::Error> {
+    s.collect_map(keys.iter().map(|(key, value)| (key.name(), value)))
 }
 
 /// The cells as docs/reproduce.md documents them.

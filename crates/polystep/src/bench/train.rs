@@ -230,7 +230,7 @@ impl Work {
             let (src, tgt) = (batch.src.tokens() as f64, batch.tgt.tokens() as f64);
             if let Some(executor) = &mut self.executor {
                 // A rate so small that random labels do no harm however long the bench runs.
-                executor.run(TRAINING, &batch, &Scalars { lr: 1e-6, step: self.step, seed: self.step })?;
+                executor.run(TRAINING, &batch, &Scalars { lr: 1e-6, eps: 1e-8, step: self.step, seed: self.step })?;
                 if self.step % 64 == 1 {
                     let lengths = |p: &Packed| p.lengths().collect::<Vec<_>>();
                     let flops = executor.programs()[TRAINING].flops(&lengths(&batch.src), &lengths(&batch.tgt));

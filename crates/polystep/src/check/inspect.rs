@@ -1,6 +1,7 @@
 //! One record judged, for `polystep check`: a proof by the core's audit, which believes nothing but its start; a step or a
 //! prediction by what its input asks for. A step from elsewhere does not say how it is written: that is seen from its looks.
 
+use clap::Args;
 use polystep_core::{Check, Explanation, Granularity, Setting, StepKind, Verdict, Writing, token};
 use polystep_record::audit::{AuditError, audit_proof, audit_step, check_lengths};
 use polystep_record::{Prediction, ProofRecord, StepRecord};
@@ -46,24 +47,29 @@ impl Findings {
     pub fn decisive(&self) -> Option<&Finding> {
         self.steps.iter().find(|f| f.verdict != Verdict::Exact).or(self.steps.last())
     }
+
+    /// A record that is wrong as a whole.
+    fn broken(id: &str, why: impl ToString) -> Findings {
+        Findings { id: id.to_owned(), broken: Some(why.to_string()), ..Findings::default() }
+    }
+
+    /// A record that cannot be checked at all.
+    fn unchecked(id: &str, error: &AuditError) -> Findings {
+        Findings::broken(id, format!("It cannot be checked: {error}."))
+    }
 }
 
 /// Judges every step of a proof, and whether they lead from its start to its end.
 pub fn proof(record: &ProofRecord) -> Findings {
     let id = record.id.clone();
     match audit_proof(record) {
-        Err(error) => unchecked(id, &error),
+        Err(error) => Findings::unchecked(&id, &error),
         Ok(audit) => {
             let written = audit.steps.into_iter().zip(&record.steps).enumerate();
             let steps = written.map(|(i, (check, step))| finding(i, check, step)).collect();
             Findings { id, steps, broken: audit.ending.map(|why| why.to_string()) }
         }
     }
-}
-
-/// A record that cannot be checked at all.
-fn unchecked(id: String, error: &AuditError) -> Findings {
-    Findings { id, broken: Some(format!("It cannot be checked: {error}.")), ..Findings::default() }
 }
 
 fn finding(step: usize, check: Check, written: &StepRecord) -> Finding {
@@ -74,26 +80,6 @@ fn finding(step: usize, check: Check, written: &StepRecord) -> Finding {
         step,
         input: written.input.clone(),
         output: written.target.clone(),
-    }
-}
-
-/// Judges a step on its own: is it the step that its input asks for?
-pub fn step(example: &StepExample, granularity: Option<Granularity>, setting: Option<Setting>) -> Findings {
-    let StepExample { proof, step, kind, input, target, next } = example;
-    if let Err(error) = check_lengths([input, target].into_iter().chain(next).map(String::as_str)) {
-        return unchecked(proof.clone(), &error);
-    }
-    let setting = setting.or(next.is_some().then_some(Setting::Calculator));
-    let writing = writing_of(*kind, input, target, granularity, setting);
-    let (id, written) =
-        (proof.clone(), StepRecord { kind: *kind, input: input.clone(), target: target.clone(), next: next.clone() });
-    let expected = token::encode(input).map_err(|_| Explanation::NotAsked).and_then(|input| writing.expected(&input));
-    match expected {
-        Err(why) => Findings { id, broken: Some(why.to_string()), ..Findings::default() },
-        Ok(line) => {
-            let check = audit_step(&writing, &line, &written);
-            Findings { id, steps: vec![finding(*step, check, &written)], broken: None }
-        }
     }
 }
 
@@ -116,81 +102,104 @@ pub struct JudgedAnswer {
     pub output: String,
 }
 
-/// Judges the best answer of a prediction, and whether any beam is exact.
-pub fn prediction(record: &Prediction, granularity: Option<Granularity>, setting: Option<Setting>) -> (Findings, bool) {
-    let Prediction { proof, step, kind, input, target, beams } = record;
-    let outputs: Vec<&str> = beams.iter().map(|beam| beam.output.as_str()).collect();
-    answers((proof, *step), (Some(*kind), input, Some(target)), &outputs, granularity, setting)
-}
-
-/// Judges an answer that may say no more than its input and output.
-pub fn answer(record: &JudgedAnswer, granularity: Option<Granularity>, setting: Option<Setting>) -> (Findings, bool) {
-    let JudgedAnswer { proof, step, kind, input, target, output } = record;
-    answers((proof, *step), (*kind, input, target.as_deref()), &[output], granularity, setting)
-}
-
-/// Judges answers against the target, or against what the input asks for if there is no target or it cannot be right.
-fn answers(
-    (proof, step): (&str, usize),
-    (kind, input, target): (Option<StepKind>, &str, Option<&str>),
-    outputs: &[&str],
-    granularity: Option<Granularity>,
+/// What is known of how steps from elsewhere are written.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct GivenWriting {
+    /// The setting of predictions and step examples [default: seen from each record]
+    #[arg(long)]
     setting: Option<Setting>,
-) -> (Findings, bool) {
-    if let Err(error) = check_lengths([input].into_iter().chain(target).chain(outputs.iter().copied())) {
-        return (unchecked(proof.to_owned(), &error), false);
-    }
-    let best = outputs.first().copied();
-    let looks = target.or(best).unwrap_or_default();
-    // Without a kind the looks decide between steps of proofs and exercises, which have no parentheses.
-    let exercise = || setting == Some(Setting::Arithmetic);
-    let guessed = if exercise() { StepKind::Add } else { StepKind::Sumstep };
-    let writing = writing_of(kind.unwrap_or(guessed), input, looks, granularity, setting);
-    let expected = || token::encode(input).map_err(|_| Explanation::NotAsked).and_then(|i| writing.expected(&i));
-    let readable = |target: &str| {
-        let tokens = token::encode(target).ok();
-        let state = || writing.state(&writing.evaluated(tokens.as_ref()?)?);
-        tokens.is_some() && (writing.setting == Setting::Arithmetic || state().is_some())
-    };
-    let (kind, target, why_other) = match (kind, target) {
-        (Some(kind), Some(target)) if readable(target) => (kind, target.to_owned(), ""),
-        (_, target) => match expected() {
+    /// The granularity of predictions and step examples [default: the one whose step leads to the target]
+    #[arg(long)]
+    granularity: Option<Granularity>,
+}
+
+impl GivenWriting {
+    /// Judges a step on its own: is it the step that its input asks for?
+    pub fn step(self, example: &StepExample) -> Findings {
+        let StepExample { proof, step, kind, input, target, next } = example;
+        if let Err(error) = check_lengths([input, target].into_iter().chain(next).map(String::as_str)) {
+            return Findings::unchecked(proof, &error);
+        }
+        let setting = self.setting.or(next.is_some().then_some(Setting::Calculator));
+        let writing = GivenWriting { setting, ..self }.of(*kind, input, target);
+        let written = StepRecord { kind: *kind, input: input.clone(), target: target.clone(), next: next.clone() };
+        let expected =
+            token::encode(input).map_err(|_| Explanation::NotAsked).and_then(|input| writing.expected(&input));
+        match expected {
+            Err(why) => Findings::broken(proof, why),
             Ok(line) => {
-                let why = if target.is_some() { "The record's target cannot be read. " } else { "" };
-                (line.kind, writing.text(&line.target), why)
+                let steps = vec![finding(*step, audit_step(&writing, &line, &written), &written)];
+                Findings { id: proof.clone(), steps, broken: None }
             }
-            Err(why) => {
-                let findings = Findings { id: proof.to_owned(), broken: Some(why.to_string()), ..Findings::default() };
-                return (findings, false);
-            }
-        },
-    };
-    let judge = |output: &str| writing.judge_text(kind, &target, output).verdict;
-    let finding = Finding {
-        kind,
-        verdict: best.map_or(Verdict::Malformed, judge),
-        sentence: format!("{why_other}{}", writing.explain(kind, input, &target, best)),
-        step,
-        input: input.to_owned(),
-        output: best.unwrap_or_default().to_owned(),
-    };
-    let findings = Findings { id: proof.to_owned(), steps: vec![finding], broken: None };
-    (findings, outputs.iter().any(|output| judge(output).exact()))
-}
+        }
+    }
 
-/// How a step is written, as far as it is not given, by its looks.
-fn writing_of(
-    kind: StepKind,
-    input: &str,
-    target: &str,
-    granularity: Option<Granularity>,
-    setting: Option<Setting>,
-) -> Writing {
-    let seen = Writing::by_looks(kind, input, target);
-    let writing = Writing { setting: setting.unwrap_or(seen.setting), ..seen };
-    match granularity {
-        Some(granularity) => Writing { granularity, ..writing },
-        None => writing.fitted(input, target),
+    /// Judges the best answer of a prediction, and whether any beam is exact.
+    pub fn prediction(self, record: &Prediction) -> (Findings, bool) {
+        let Prediction { proof, step, kind, input, target, beams } = record;
+        let outputs: Vec<&str> = beams.iter().map(|beam| beam.output.as_str()).collect();
+        self.answers((proof, *step), (Some(*kind), input, Some(target)), &outputs)
+    }
+
+    /// Judges an answer that may say no more than its input and output.
+    pub fn answer(self, record: &JudgedAnswer) -> (Findings, bool) {
+        let JudgedAnswer { proof, step, kind, input, target, output } = record;
+        self.answers((proof, *step), (*kind, input, target.as_deref()), &[output])
+    }
+
+    /// Judges answers against the target, or against what the input asks for if there is no target or it cannot be right.
+    fn answers(
+        self,
+        (proof, step): (&str, usize),
+        (kind, input, target): (Option<StepKind>, &str, Option<&str>),
+        outputs: &[&str],
+    ) -> (Findings, bool) {
+        if let Err(error) = check_lengths([input].into_iter().chain(target).chain(outputs.iter().copied())) {
+            return (Findings::unchecked(proof, &error), false);
+        }
+        let best = outputs.first().copied();
+        let looks = target.or(best).unwrap_or_default();
+        // Without a kind the looks decide between steps of proofs and exercises, which have no parentheses.
+        let exercise = || self.setting == Some(Setting::Arithmetic);
+        let guessed = if exercise() { StepKind::Add } else { StepKind::Sumstep };
+        let writing = self.of(kind.unwrap_or(guessed), input, looks);
+        let expected = || token::encode(input).map_err(|_| Explanation::NotAsked).and_then(|i| writing.expected(&i));
+        let readable = |target: &str| {
+            let tokens = token::encode(target).ok();
+            let state = || writing.state(&writing.evaluated(tokens.as_ref()?)?);
+            tokens.is_some() && (writing.setting == Setting::Arithmetic || state().is_some())
+        };
+        let (kind, target, why_other) = match (kind, target) {
+            (Some(kind), Some(target)) if readable(target) => (kind, target.to_owned(), ""),
+            (_, target) => match expected() {
+                Ok(line) => {
+                    let why = if target.is_some() { "The record's target cannot be read. " } else { "" };
+                    (line.kind, writing.text(&line.target), why)
+                }
+                Err(why) => return (Findings::broken(proof, why), false),
+            },
+        };
+        let judge = |output: &str| writing.judge_text(kind, &target, output).verdict;
+        let finding = Finding {
+            kind,
+            verdict: best.map_or(Verdict::Malformed, judge),
+            sentence: format!("{why_other}{}", writing.explain(kind, input, &target, best)),
+            step,
+            input: input.to_owned(),
+            output: best.unwrap_or_default().to_owned(),
+        };
+        let findings = Findings { id: proof.to_owned(), steps: vec![finding], broken: None };
+        (findings, outputs.iter().any(|output| judge(output).exact()))
+    }
+
+    /// How a step is written, as far as it is not given, by its looks.
+    fn of(self, kind: StepKind, input: &str, target: &str) -> Writing {
+        let seen = Writing::by_looks(kind, input, target);
+        let writing = Writing { setting: self.setting.unwrap_or(seen.setting), ..seen };
+        match self.granularity {
+            Some(granularity) => Writing { granularity, ..writing },
+            None => writing.fitted(input, target),
+        }
     }
 }
 
@@ -225,7 +234,7 @@ mod tests {
             for (i, written) in record.steps.iter().enumerate() {
                 let StepRecord { kind, input, target, next } = written.clone();
                 let example = StepExample { proof: record.id.clone(), step: i, kind, input, target, next };
-                right(&step(&example, None, None), &writing);
+                right(&GivenWriting::default().step(&example), &writing);
             }
         }
     }

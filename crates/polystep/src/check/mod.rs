@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read};
 
 use clap::Args as ClapArgs;
-use polystep_core::{Granularity, Setting, StepKind, Verdict};
+use polystep_core::{StepKind, Verdict};
 use polystep_record::{Prediction, ProofRecord};
 use rayon::prelude::*;
 use serde::Serialize;
@@ -18,7 +18,7 @@ use crate::generate::StepExample;
 use crate::printable::printable;
 use crate::say;
 use crate::table::table;
-use inspect::{Finding, Findings, JudgedAnswer};
+use inspect::{Finding, Findings, GivenWriting, JudgedAnswer};
 
 /// Lines judged at once.
 const BLOCK: usize = 4096;
@@ -59,12 +59,8 @@ pub struct Args {
     /// How many failures are explained
     #[arg(long, value_name = "N", default_value_t = 3)]
     failures: usize,
-    /// The setting of predictions and step examples [default: seen from each record]
-    #[arg(long)]
-    setting: Option<Setting>,
-    /// The granularity of predictions and step examples [default: the one whose step leads to the target]
-    #[arg(long)]
-    granularity: Option<Granularity>,
+    #[command(flatten)]
+    writing: GivenWriting,
     /// Print JSON lines: a verdict with its reason for each record, then the totals
     #[arg(long)]
     json: bool,
@@ -219,12 +215,11 @@ fn judge(line: &str, name: &str, number: usize, args: &Args) -> Result<Option<Ju
                      answer (with an input and an output)";
         bad_input(format!("{name}, line {number}{column}: {}{}", plain(&e), if e.is_data() { kinds } else { "" }))
     })?;
-    let prediction = |p: &Prediction| inspect::prediction(p, args.granularity, args.setting);
     let (kind, (findings, any_beam_exact)) = match record {
         Record::Proof(proof) => (RecordKind::Proof, (inspect::proof(&proof), false)),
-        Record::Step(step) => (RecordKind::Step, (inspect::step(&step, args.granularity, args.setting), false)),
-        Record::Prediction(record) => (RecordKind::Prediction, prediction(&record)),
-        Record::Answer(record) => (RecordKind::Prediction, inspect::answer(&record, args.granularity, args.setting)),
+        Record::Step(step) => (RecordKind::Step, (args.writing.step(&step), false)),
+        Record::Prediction(record) => (RecordKind::Prediction, args.writing.prediction(&record)),
+        Record::Answer(record) => (RecordKind::Prediction, args.writing.answer(&record)),
     };
     Ok(Some(Judged { findings, kind, any_beam_exact }))
 }

@@ -6,6 +6,7 @@
 use std::time::Instant;
 
 use anyhow::Context;
+use polystep_core::sets::FixedSet;
 use polystep_core::{Purpose, Task};
 use polystep_learn::decode::{
     AnswerCache, EngineStepper, Recursion, Stepper, assisted_answers, beam_answers, greedy_answers, recursive_answers,
@@ -37,7 +38,11 @@ pub fn fresh(stepper: &mut EngineStepper, task: &Task, (seed, proofs): (u64, u64
 /// Has the model answer one test set, and writes the records. On a set of its `own` space its confidence is measured on
 /// validation too.
 pub fn set(stepper: &mut EngineStepper, task: &Task, own: bool, folder: &SetFolder, options: &Options) -> Result<()> {
-    let questions = |purpose, most| Questions::new(task, purpose, most).map_err(bad_input);
+    let questions = |purpose, most: usize| {
+        let set = FixedSet::of(purpose).map(|set| if options.long { set.lengthened() } else { set });
+        let set = set.ok_or_else(|| bad_input("training has no fixed set"))?;
+        Questions::of(task, FixedSet { steps: set.steps.min(most), ..set }).map_err(bad_input)
+    };
     let proofs = options.proofs.unwrap_or(usize::MAX);
 
     let test = questions(Purpose::Test, usize::MAX)?.first_proofs(proofs);

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Args as ClapArgs;
-use polystep_core::{Notation, Setting, Space, Task};
+use polystep_core::{GuardScope, Notation, Setting, Space, Task};
 use polystep_learn::config::{is_space_file, read_space};
 use polystep_learn::feed::Proofs;
 use polystep_learn::train::WhichCheckpoint;
@@ -42,6 +42,7 @@ Examples:
   polystep eval runs/ood-small runs/ood-large --on small_coeff:1,large_coeff:1
   polystep eval runs/ood-small runs/ood-large --matrix
   polystep eval runs/fast --no-beam --proofs 200 --device cpu
+  polystep eval runs/fast --long                     (10 000 proofs of each set)
   polystep eval runs/unfinished --checkpoint last --no-beam
   polystep eval --predictions theirs.jsonl --notation prefix
 
@@ -81,6 +82,10 @@ pub struct Args {
     /// Only the first N proofs of the test set and the first 5 N steps of the beam set, for a quick look
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     proofs: Option<NonZeroUsize>,
+    /// The long sets instead: 10 000 proofs of the test stream, 10 000 steps of the beam stream. Their results are kept beside
+    /// those of the 1000 proofs on which every model is tested
+    #[arg(long, conflicts_with_all = ["predictions", "matrix"])]
+    long: bool,
     /// Decode nothing: only print the matrix (trained x tested), from the runs' metrics.json
     #[arg(long, conflicts_with_all = ["predictions", "on", "beam", "no_beam", "proofs", "device"])]
     matrix: bool,
@@ -107,6 +112,8 @@ pub struct Options {
     pub beam: Option<u8>,
     /// Only the first proofs.
     pub proofs: Option<usize>,
+    /// The long sets.
+    pub long: bool,
     /// Threads of the CPU.
     pub threads: usize,
 }
@@ -128,6 +135,7 @@ pub fn run(args: Args) -> Result<()> {
         device: args.device,
         beam: (!args.no_beam).then_some(args.beam),
         proofs: args.proofs.map(NonZeroUsize::get),
+        long: args.long,
         threads: args.threads.count(),
     };
     args.stop.listen()?;
@@ -152,7 +160,8 @@ pub fn run(args: Args) -> Result<()> {
     }
     if !args.matrix {
         for metrics in &all {
-            metrics.evaluations.iter().try_for_each(|evaluation| print(metrics, evaluation, show::is_known))?;
+            let mut evaluations = metrics.evaluations.iter().chain(&metrics.long);
+            evaluations.try_for_each(|evaluation| print(metrics, evaluation, show::is_known))?;
         }
     }
     matrix.iter().try_for_each(show::print_matrix)
@@ -199,6 +208,9 @@ fn score_file(file: &Path, writing: &WritingArgs) -> Result<Metrics> {
 pub fn evaluate_run(run: &Path, options: &Options) -> Result<Metrics> {
     let trained = trained_model::at(run, options.checkpoint)?;
     let sets = test_sets(&options.on, &trained)?;
+    if options.long && trained.home().writing.setting == Setting::Arithmetic {
+        return Err(bad_input("the arithmetic probe has no long sets: leave out --long"));
+    }
     let (place, model) = (place_of_results(run)?, run.display());
     let run = place.as_path();
     let mut stepper = trained_model::stepper(&trained, options.device, options.threads)?;
@@ -210,7 +222,8 @@ pub fn evaluate_run(run: &Path, options: &Options) -> Result<Metrics> {
         note(format_args!("note: a beam of {width}, also where the paper's columns say {BEAM_WIDTH}"));
     }
     let guarded = trained.config.guarded().map_err(bad_input)?;
-    let mut asked = Metrics { keys: trained.config.keys(), evaluations: Vec::new(), ..read_metrics(run)? };
+    let mut asked =
+        Metrics { keys: trained.config.keys(), evaluations: Vec::new(), long: Vec::new(), ..read_metrics(run)? };
     for task in sets {
         let scratch = scratch_folder(run)?;
         let answers = SetFolder::new(scratch.place());
@@ -218,7 +231,8 @@ pub fn evaluate_run(run: &Path, options: &Options) -> Result<Metrics> {
         let mut evaluation = measured_set(&task, &answers)?;
         let named = Space::in_setting(&task.space.key, task.writing.setting).is_ok_and(|space| space == task.space);
         evaluation.space = (!named).then(|| task.space.to_string());
-        evaluation.unguarded = !was_guarded(&trained, &guarded, &task);
+        evaluation.long = options.long;
+        evaluation.unguarded = !was_guarded(&trained, &guarded, &task, options.long);
         if let Some(caveat) = evaluation.caveat() {
             note(format_args!("note: {caveat}"));
         }
@@ -228,7 +242,10 @@ pub fn evaluate_run(run: &Path, options: &Options) -> Result<Metrics> {
         if trained.step.is_none() {
             keep(run, &answers, &asked.keys, &evaluation, options)?;
         }
-        asked.evaluations.push(evaluation);
+        match evaluation.long {
+            true => asked.long.push(evaluation),
+            false => asked.evaluations.push(evaluation),
+        }
     }
     Ok(asked)
 }
@@ -246,7 +263,7 @@ fn place_of_results(run: &Path) -> Result<PathBuf> {
     let to = RunFolder::new(&place);
     write_whole(&to.config(), std::fs::read(from.config())?)?;
     if !to.metrics().exists() {
-        let known = Metrics { evaluations: Vec::new(), ..read_metrics(run)? };
+        let known = Metrics { evaluations: Vec::new(), long: Vec::new(), ..read_metrics(run)? };
         write_whole(&to.metrics(), serde_json::to_string_pretty(&known)? + "\n")?;
     }
     let (models, place_name) = (models.display(), place.display());
@@ -254,11 +271,13 @@ fn place_of_results(run: &Path) -> Result<PathBuf> {
     Ok(place)
 }
 
-/// Whether training was guarded against a set. Of first weights from elsewhere only this is known: a run of polystep never
-/// meets the sets of the paper.
-fn was_guarded(trained: &TrainedModel, guarded: &[Task], task: &Task) -> bool {
+/// Whether training was guarded against a set. Of first weights from elsewhere only this is known: they were guarded by the same
+/// scope, or a wider one.
+fn was_guarded(trained: &TrainedModel, guarded: &[Task], task: &Task, long: bool) -> bool {
+    let scope = trained.config.data.guard.scope;
     let own: &[Task] = if trained.config.train.init.is_some() { &[] } else { &trained.tasks };
-    trained.verified && Proofs::guards(own.iter().chain(guarded.iter().filter(|_| !own.is_empty())), task)
+    let held = Proofs::guards(scope, own.iter().chain(guarded.iter().filter(|_| !own.is_empty())), task);
+    trained.verified && held && (!long || scope == GuardScope::Long)
 }
 
 /// The test set of a task.
@@ -284,7 +303,8 @@ fn keep(run: &Path, answers: &SetFolder, keys: &Keys, evaluation: &Evaluation, o
     let mut known = read_metrics(run)?;
     known.keys = keys.clone();
     let set = TestSet::new(&evaluation.config, evaluation.vars);
-    match known.evaluations.iter_mut().find(|e| e.config == set.config && e.vars == set.vars) {
+    let kept = if evaluation.long { &mut known.long } else { &mut known.evaluations };
+    match kept.iter_mut().find(|e| e.config == set.config && e.vars == set.vars) {
         Some(old) if old.space.is_some() && old.space != evaluation.space => {
             let run = run.display();
             return Err(bad_input(format!(
@@ -298,9 +318,10 @@ fn keep(run: &Path, answers: &SetFolder, keys: &Keys, evaluation: &Evaluation, o
             return Ok(());
         }
         Some(old) => *old = evaluation.clone(),
-        None => known.evaluations.push(evaluation.clone()),
+        None => kept.push(evaluation.clone()),
     }
-    let place = RunFolder::new(run).set(&set);
+    let folder = RunFolder::new(run);
+    let place = if evaluation.long { folder.long_set(&set) } else { folder.set(&set) };
     std::fs::create_dir_all(place.path()).with_context(|| format!("cannot make {}", place.path().display()))?;
     for decoding in Decoding::ALL {
         // What an earlier search left goes when this time none was made.
@@ -373,7 +394,7 @@ mod tests {
         let run = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results/runs/large_coeff-1-coarse-infix");
         let mut known = read_metrics(&run).unwrap_or_else(|e| panic!("{e:?}")).evaluations.remove(0);
         let less = |known: &Evaluation, beam, proofs| {
-            Options { on: Vec::new(), checkpoint: None, device: Device::Cpu, beam, proofs, threads: 1 }
+            Options { on: Vec::new(), checkpoint: None, device: Device::Cpu, beam, proofs, long: false, threads: 1 }
                 .looks_at_less_than(known)
         };
         assert!(!less(&known, Some(5), None) && !less(&known, Some(5), Some(1000)));

@@ -1,5 +1,7 @@
 //! Results of `eval` on the terminal: the paper's columns, and the matrix trained x tested.
 
+use polystep_core::StepClass;
+use polystep_record::metrics::Greedy;
 use polystep_record::{PaperSetting, Proportion};
 use polystep_study::grid::Grid;
 use polystep_study::number::{CountFormat, counted, number};
@@ -57,7 +59,7 @@ pub fn print(metrics: &Metrics, evaluation: &Evaluation, shown: impl Fn(&Cell) -
             format!("{title}, tested on {config} with {}", counted(*vars as usize, "variable"))
         }
     };
-    say!("{set}")?;
+    say!("{set}{}", if evaluation.long { " (long test set)" } else { "" })?;
     let header = ["", "ours", "95 %", "n", "symbolic", "paper"].map(str::to_owned).to_vec();
     say!("{}", table::grid(&Grid { header, rows: rows(metrics, evaluation, shown), words: 1 }))?;
     let percent = |p: &Proportion| format!("{:.2} % of {} ({:.1} to {:.1})", p.percent, p.of, p.lo, p.hi);
@@ -70,6 +72,7 @@ pub fn print(metrics: &Metrics, evaluation: &Evaluation, shown: impl Fn(&Cell) -
             say!("brackets right before evaluation     {}", percent(raw))?;
         }
         say!("malformed outputs                    {}", percent(&greedy.malformed))?;
+        print_classes(greedy)?;
     }
     if let Some(assisted) = &evaluation.assisted {
         let [model, beams, exact] = [assisted.steps.model, assisted.steps.beams, assisted.steps.exact].map(|p| p.count);
@@ -82,6 +85,21 @@ pub fn print(metrics: &Metrics, evaluation: &Evaluation, shown: impl Fn(&Cell) -
         say!("their {} steps: {model} by the model, {beams} by beams, {exact} exact", model + beams + exact)?;
     }
     Ok(())
+}
+
+/// Steps by class, where there are any with a step wrong.
+fn print_classes(greedy: &Greedy) -> Result<()> {
+    let wrong = |(_, right): &(&StepClass, &Proportion)| right.count < right.of;
+    if !greedy.by_class.iter().any(|class| wrong(&class)) {
+        return Ok(());
+    }
+    let row = |(class, right): (&StepClass, &Proportion)| {
+        let (wrong, interval) = (right.of - right.count, format!("{:.1} to {:.1}", right.lo, right.hi));
+        vec![class.to_string(), format!("{:.2}", right.percent), interval, right.of.to_string(), wrong.to_string()]
+    };
+    say!("steps by class, exact, in percent")?;
+    let header = ["", "right", "95 %", "n", "wrong"].map(str::to_owned).to_vec();
+    say!("{}", table::grid(&Grid { header, rows: greedy.by_class.iter().map(row).collect(), words: 1 }))
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::Context;
 use clap::{Args as ClapArgs, ValueEnum};
 use polystep_core::sets::{BEAM_STEPS, FixedSet, SEED};
-use polystep_core::{Guard, Purpose, Sampler, Setting, SpaceError, StepKind, Task};
+use polystep_core::{Guard, GuardScope, Purpose, Sampler, Setting, SpaceError, StepKind, Task};
 use polystep_record::ProofRecord;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -88,18 +88,8 @@ enum Format {
     Parquet,
 }
 
-/// How much is wanted, and in which rows.
-#[derive(Clone, Copy, Debug)]
-enum Amount {
-    Proofs(u64),
-    Steps(u64),
-}
-
-impl Amount {
-    fn is_steps(self) -> bool {
-        matches!(self, Amount::Steps(_))
-    }
-}
+/// What the rows are, and how many are wanted.
+type Amount = (Contents, u64);
 
 /// A step on its own, as a row.
 #[derive(Serialize, Deserialize, Debug)]
@@ -150,14 +140,14 @@ impl Args {
         if let Some(set) = FixedSet::of(purpose).filter(|_| self.split.len() > 1) {
             let examples = set.examples(task)?;
             let proofs = examples.spans.iter().filter(|span| span.step == 0).count();
-            let steps = Amount::Steps(examples.len() as u64);
-            return Ok(if self.steps.is_some() { steps } else { Amount::Proofs(proofs as u64) });
+            let steps = (Contents::Steps, examples.len() as u64);
+            return Ok(if self.steps.is_some() { steps } else { (Contents::Proofs, proofs as u64) });
         }
         Ok(match (self.proofs, self.steps, purpose) {
-            (Some(n), ..) => Amount::Proofs(n),
-            (_, Some(n), _) => Amount::Steps(n),
-            (.., Purpose::Beam) => Amount::Steps(BEAM_STEPS as u64),
-            _ => Amount::Proofs(1000),
+            (Some(n), ..) => (Contents::Proofs, n),
+            (_, Some(n), _) => (Contents::Steps, n),
+            (.., Purpose::Beam) => (Contents::Steps, BEAM_STEPS as u64),
+            _ => (Contents::Proofs, 1000),
         })
     }
 
@@ -176,9 +166,8 @@ impl Args {
         let mut splits = Vec::new();
         for Named(purpose) in purposes {
             let (amount, seed) = (self.amount(*purpose, task)?, self.seed(*purpose));
-            let (Amount::Proofs(rows) | Amount::Steps(rows)) = amount;
             let generator = Generator::new(task.clone(), seed, *purpose, self.threads.count())?;
-            shards.begin(purpose.name(), rows);
+            shards.begin(purpose.name(), amount.1);
             let proofs = generator.blocks(amount, |rows| match rows {
                 Rows::Proofs(proofs) => shards.write(proof_batch(&proofs)?),
                 Rows::Steps(steps) => shards.write(step_batch(&steps)?),
@@ -188,9 +177,10 @@ impl Args {
             let guarded = is_guarded(*purpose, seed, proofs);
             splits.push(Split { name: purpose.name(), seed, guarded, written: shards.end()? });
         }
-        let (contents, empty) = match self.steps.is_some() || self.amount(purposes[0].0, task)?.is_steps() {
-            false => (Contents::Proofs, proof_batch(&[])?),
-            true => (Contents::Steps, step_batch(&[])?),
+        let contents = if self.steps.is_some() { Contents::Steps } else { self.amount(purposes[0].0, task)?.0 };
+        let empty = match contents {
+            Contents::Proofs => proof_batch(&[])?,
+            Contents::Steps => step_batch(&[])?,
         };
         let columns = empty.schema().fields().clone();
         shards.finish(&Card { task, splits, contents, columns }.markdown())
@@ -206,16 +196,11 @@ fn is_guarded(purpose: Purpose, seed: u64, proofs: u64) -> bool {
 fn tell_unguarded(purpose: Purpose, seed: u64, proofs: u64) {
     if let Some(set) = FixedSet::of(purpose).filter(|_| !is_guarded(purpose, seed, proofs)) {
         let FixedSet { name, proofs, .. } = set;
-        note(format_args!("warning: {}", unguarded(name, proofs)));
+        note(format_args!(
+            "warning: training is guarded against the first {proofs} proofs of --split {name} with seed {SEED} only. It may have \
+             met the endpoints of the others"
+        ));
     }
-}
-
-/// What a user of evaluation data must know.
-fn unguarded(name: &str, proofs: u64) -> String {
-    format!(
-        "training is guarded against the first {proofs} proofs of --split {name} with seed {SEED} only. It may have met the \
-         endpoints of the others"
-    )
 }
 
 /// A block of rows in their order.
@@ -237,7 +222,7 @@ impl Generator {
         let samplers = (0..threads).map(sampler).collect::<std::result::Result<_, _>>()?;
         let polynomials = task.writing.setting != Setting::Arithmetic;
         let guard = match (purpose == Purpose::Train).then(Guard::standard).transpose()? {
-            Some(mut guard) if polynomials && !Guard::is_standard(&task.space, task.vars) => {
+            Some(mut guard) if polynomials && !GuardScope::All.always_holds(&task.space, task.vars) => {
                 guard.extend(&task.space, task.vars)?;
                 Some(guard)
             }
@@ -250,10 +235,10 @@ impl Generator {
     }
 
     /// Calls `write` with one block of rows after the other. Returns how many proofs the rows are of.
-    fn blocks(&self, amount: Amount, mut write: impl FnMut(Rows) -> Result<()>) -> Result<u64> {
-        let (wanted, what) = match amount {
-            Amount::Proofs(n) => (n, "proofs"),
-            Amount::Steps(n) => (n, "steps"),
+    fn blocks(&self, (contents, wanted): Amount, mut write: impl FnMut(Rows) -> Result<()>) -> Result<u64> {
+        let what = match contents {
+            Contents::Proofs => "proofs",
+            Contents::Steps => "steps",
         };
         let mut progress = WorkProgress::new(what, wanted);
         let (mut first, mut done, mut used) = (0, 0, 0);
@@ -262,13 +247,19 @@ impl Generator {
             let n = BLOCK.min(wanted - done);
             let proofs = self.proofs(first..first + n);
             first += n;
-            let rows = match amount {
-                Amount::Proofs(_) => Rows::Proofs(proofs),
-                Amount::Steps(_) => Rows::Steps(steps_of(proofs, wanted - done)),
+            let (rows, n, begun) = match contents {
+                Contents::Proofs => {
+                    let n = proofs.len() as u64;
+                    (Rows::Proofs(proofs), n, n)
+                }
+                Contents::Steps => {
+                    let steps = steps_of(proofs, wanted - done);
+                    let (n, begun) = (steps.len(), steps.iter().filter(|step| step.step == 0).count());
+                    (Rows::Steps(steps), n as u64, begun as u64)
+                }
             };
-            let n = rows.len() as u64;
-            used += rows.proofs() as u64;
             write(rows)?;
+            used += begun;
             done += n;
             progress.add(n);
         }
@@ -313,23 +304,6 @@ fn no_room(error: SpaceError) -> Failure {
     match error {
         SpaceError::TooSmall { .. } => bad_input(format!("{error}, or take --split test")),
         error => error.into(),
-    }
-}
-
-impl Rows {
-    fn len(&self) -> usize {
-        match self {
-            Rows::Proofs(proofs) => proofs.len(),
-            Rows::Steps(steps) => steps.len(),
-        }
-    }
-
-    /// How many proofs begin in these rows.
-    fn proofs(&self) -> usize {
-        match self {
-            Rows::Proofs(proofs) => proofs.len(),
-            Rows::Steps(steps) => steps.iter().filter(|step| step.step == 0).count(),
-        }
     }
 }
 

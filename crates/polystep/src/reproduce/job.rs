@@ -107,6 +107,12 @@ impl Folders {
         Ok(open)
     }
 
+    /// The claims on jobs that are done. A process that was killed right after its last entry leaves one.
+    pub fn claims_on_done(&self, jobs: &[Job], records: &RunRecords) -> Vec<PathBuf> {
+        let done = jobs.iter().filter(|job| job.missing(records.get(&job.name)).is_empty());
+        done.map(|job| self.campaign(&job.name).claim()).collect()
+    }
+
     /// What a job still needs.
     pub fn remaining(&self, job: &Job, records: &RunRecords) -> Result<Remaining> {
         if job.missing(records.get(&job.name)).is_empty() {

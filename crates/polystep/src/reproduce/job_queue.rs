@@ -16,6 +16,7 @@ use super::results_folder::ResultsFolder;
 use crate::board::Board;
 use crate::failure::Result;
 use crate::interrupt;
+use crate::table::counted;
 
 /// How often a command looks whether the holder of a claim lives.
 const LOOK: Duration = Duration::from_millis(200);
@@ -52,6 +53,27 @@ pub struct Summary {
     pub failed: Vec<String>,
     /// Runs that failed elsewhere and were not tried here.
     pub failed_elsewhere: Vec<String>,
+}
+
+impl Summary {
+    /// Adds what became of more runs.
+    pub fn add(&mut self, other: Summary) {
+        self.left.extend(other.left);
+        self.others.extend(other.others);
+        self.failed.extend(other.failed);
+        self.failed_elsewhere.extend(other.failed_elsewhere);
+    }
+
+    /// An error if a run failed.
+    pub fn into_result(self) -> Result<()> {
+        match self.failed.as_slice() {
+            [] => Ok(()),
+            failed => {
+                let runs = counted(failed.len(), "run");
+                Err(anyhow::anyhow!("{runs} failed: {}", failed.join(", ")).into())
+            }
+        }
+    }
 }
 
 impl<'a> JobQueue<'a> {

@@ -43,6 +43,8 @@ pub struct JobRunner<'a> {
     pub slots: Vec<Device>,
     /// Threads of each child; if none, the child decides.
     pub threads: Option<usize>,
+    /// What each child has in its environment beside ours.
+    pub environment: Vec<(&'static str, PathBuf)>,
     /// When to stop.
     pub deadline: Option<Instant>,
     /// Whether to train. If not, only trained models are evaluated.
@@ -200,18 +202,19 @@ impl JobRunner<'_> {
         let entered = results.enter(name, &run, job.experiment.recipe, |records| {
             Ok(claim.check().is_ok() && !job.missing(records.get(name)).is_empty())
         })?;
-        if !entered {
+        let Some(ledgers) = entered else {
             let campaign = self.folders.campaign(name);
             let holder = LeaseHolder::read(&campaign.claim()).unwrap_or_else(|| claim.holder().clone());
             board.say(&format!("{name}: another process has taken it over, so this one does not enter it"));
             return Ok(Made::Others(holder));
-        }
+        };
         let (cost, milliseconds) = (claim.cost(), |time: Duration| 1e3 * time.as_secs_f64());
         self.folders.campaign(name).made(&ClaimLine {
             holder: claim.holder().clone(),
             claim_ms: milliseconds(cost.claim),
             heartbeats_ms: milliseconds(cost.heartbeats),
             entry_ms: milliseconds(began.elapsed()),
+            ledgers_ms: milliseconds(ledgers),
         })?;
         if let Some(record) = results.records.get(name) {
             board.say(&format!("{name}: {}", headline(job, record)));
@@ -314,7 +317,8 @@ impl JobRunner<'_> {
         deadline: Option<Instant>,
         board: &Board,
     ) -> Result<Ended> {
-        Child { name: &|_| name.to_owned(), args, device, threads: self.threads, log, deadline }.run(board)
+        let (threads, environment) = (self.threads, &self.environment[..]);
+        Child { name: &|_| name.to_owned(), args, device, threads, environment, log, deadline }.run(board)
     }
 
     /// Whether this many seconds are left before the deadline.

@@ -11,6 +11,7 @@
 //! Finished work is never repeated, and a command that was stopped continues where it stopped. Only `--eval-only` measures
 //! finished models again (`retest`).
 
+mod campaign;
 mod import;
 mod job;
 mod job_queue;
@@ -27,18 +28,23 @@ mod sizes;
 mod table_plan;
 
 use std::path::PathBuf;
+use std::time::Instant;
 
 use clap::Args as ClapArgs;
-use polystep_record::CampaignFolder;
+use polystep_record::folder::lease_of;
+use polystep_record::{CampaignFolder, LeaseWatch};
 use polystep_study::tables::{PaperTable, Recipe, TableView};
 
 use crate::args::{ThreadArgs, deadline, positive_minutes};
+use crate::device::Device;
 use crate::failure::{Result, bad_input};
+use crate::mps::Mps;
 use crate::output::note;
 use crate::slots::SlotArgs;
 use crate::slurm::{self, SlurmArgs, TaskArray};
 use crate::table::counted;
 use crate::{bundled, interrupt, say};
+use campaign::Campaign;
 use job::{Folders, Job};
 use job_queue::Summary;
 use job_runner::JobRunner;
@@ -61,11 +67,15 @@ Examples:
   polystep reproduce --all --show --markdown
   polystep reproduce --all --show --plots docs/plots
   polystep reproduce --plan mine.toml --page mine.html     (a table of your own: docs/spaces.md)
+  polystep reproduce --campaign reproduce/campaign.toml --jobs 2 --mps --minutes 28
 
 Weights and checkpoints go to runs/NAME, the record of a finished run to results/runs/NAME,
 the ledger of a table to results/TABLE.csv (recipe paper: results/paper/TABLE.csv).
 Give the same command again to continue where it stopped. Several commands may share the folders, on
-several machines too: each takes runs that no other is at. See docs/reproduce.md, docs/cluster.md.";
+several machines too: each takes runs that no other is at. See docs/reproduce.md, docs/cluster.md.
+
+Exit codes: 0, nothing failed; what is still to be made, because the time is up or because another
+process is at it, is named. 1, a run failed. 130, stopped by a signal, everything saved.";
 
 /// A message names at most this many runs. It counts the others.
 const NAMED: usize = 6;
@@ -83,8 +93,8 @@ pub struct Args {
     /// Only some rows: numbers (1,4-6) or keys (config=large_coeff,notation=prefix)
     #[arg(long, value_name = "ROWS", conflicts_with = "all")]
     rows: Option<String>,
-    /// Show the tables with their cost and state, who is at which run and what failed, and do nothing; all tables, unless
-    /// --table names some
+    /// Show the tables with their cost and state, which process makes which run, and what failed; all tables, unless --table
+    /// names some
     #[arg(long, conflicts_with_all = ["rows", "dry_run", "eval_only", "json", "markdown"])]
     list: bool,
     /// Show the runs that would be made, in order, and do nothing; with --slurm, show the script
@@ -108,6 +118,9 @@ pub struct Args {
     /// Stop within M minutes, at the end of a run or at a checkpoint
     #[arg(long, value_name = "M", value_parser = positive_minutes)]
     minutes: Option<f64>,
+    /// Let several runs share a GPU by NVIDIA's MPS: the service that runs is used, or one is started for this command
+    #[arg(long, conflicts_with_all = ["slurm", "list", "show"])]
+    mps: bool,
     #[command(flatten)]
     slots: SlotArgs,
     /// Import runs made elsewhere into the records: a run folder, or a folder of run folders
@@ -116,6 +129,9 @@ pub struct Args {
     /// A plan to use in place of the table's own, reproduce/TABLE.toml; or a table of your own: runs and test sets (docs/spaces.md)
     #[arg(long, value_name = "FILE.toml")]
     plan: Option<PathBuf>,
+    /// Stages of tables, rows, recipes and seeds, made in their order (docs/reproduce.md)
+    #[arg(long, value_name = "FILE.toml", conflicts_with_all = ["table", "all", "rows", "plan", "eval_only", "show", "slurm", "json", "markdown", "plots", "page"])]
+    campaign: Option<PathBuf>,
     /// Print the tables as JSON
     #[arg(long, conflicts_with = "markdown")]
     json: bool,
@@ -144,10 +160,11 @@ pub struct Args {
 pub fn run(args: Args) -> Result<()> {
     let deadline = deadline(args.minutes);
     interrupt::listen()?;
-    let plans = TablePlans::read(args.plan.as_deref())?;
+    let campaign = args.campaign.as_deref().map(Campaign::read).transpose()?;
+    let files = campaign.as_ref().map_or(args.plan.as_slice(), Campaign::plans);
+    let plans = TablePlans::read(files)?;
     let folders = Folders { runs: args.runs.clone(), results: args.results.clone(), models: bundled::folder() };
-    let mut results = ResultsFolder::open(&folders)?;
-    results.own = plans.own().map(|(table, _)| table.clone()).collect();
+    let mut results = ResultsFolder::open(&folders, plans.own().map(|(table, _)| table.clone()))?;
     args.import.iter().try_for_each(|folder| import::import(folder, &plans, &mut results))?;
     // What Slurm's tasks will find is not what this machine has.
     let slots = if args.slurm.asked() { vec![args.slots.device] } else { args.slots.slots()? };
@@ -155,6 +172,9 @@ pub fn run(args: Args) -> Result<()> {
     if args.list {
         args.table.iter().try_for_each(|name| plans.named(name).map(drop))?;
         return show::list(&args.table, &plans, &folders, &results, &pace, args.recipe, args.seeds);
+    }
+    if let Some(campaign) = &campaign {
+        return args.run_campaign(campaign, &plans, &folders, &mut results, deadline);
     }
     let selection = args.selection(&plans)?;
     if selection.tables.is_empty() {
@@ -164,29 +184,28 @@ pub fn run(args: Args) -> Result<()> {
     // A bad plan is refused now, not after hours of training.
     jobs.iter().try_for_each(|job| plans.config(&job.experiment).map(drop))?;
     if args.slurm.asked() {
-        return args.submit(jobs, &plans, &folders, &results);
+        return args.submit(jobs, &plans, &folders, &mut results);
     }
     if args.dry_run {
         return show::dry_run(&plans, &folders, &results, &pace, &jobs);
     }
-    let runner = JobRunner {
-        plans: &plans,
-        folders: &folders,
-        pace: &pace,
-        slots,
-        threads: args.threads.threads.map(Into::into),
-        deadline,
-        train: !args.eval_only,
-        search: args.search,
-        task: args.slurm.task,
-    };
+    let mps = args.start_mps()?;
+    let runner = args.runner(&plans, &folders, &pace, slots, deadline, mps.as_ref());
+    if !args.slurm.task {
+        LeaseWatch::clear(folders.claims_on_done(&jobs, &results.records))?;
+    }
     let open = if args.show { Vec::new() } else { folders.open_jobs(jobs, &results.records)? };
     let fresh: Vec<String> = open.iter().map(|job| job.name.clone()).collect();
-    let summary = runner.work(open, &mut results)?;
+    let summary = runner.work(open, &mut results);
+    // Also after an interrupt: the ledgers of the last runs may be missing.
+    match args.show {
+        true => results.update_ledgers(selection.tables.iter().map(|(table, _)| *table), args.recipe)?,
+        false => results.update_all_ledgers(args.recipe)?,
+    }
+    let summary = summary?;
     if !args.eval_only && !args.show {
         sizes::make_missing(&selection, &plans, &results, &args.threads, deadline)?;
     }
-    results.update_ledgers(selection.tables.iter().map(|(table, _)| *table), args.recipe)?;
     let views = selection.views(&results)?;
     args.print(&views)?;
     if let Some(folder) = &args.plots {
@@ -197,13 +216,8 @@ pub fn run(args: Args) -> Result<()> {
     }
     let answers = if args.eval_only { runner.retest(&selection, &fresh, &results.records)? } else { Vec::new() };
     args.tell_left(&summary);
-    match summary.failed.as_slice() {
-        [] => retest::report(&answers, pace.device(), args.json),
-        failed => {
-            let runs = counted(failed.len(), "run");
-            Err(anyhow::anyhow!("{runs} failed: {}", failed.join(", ")).into())
-        }
-    }
+    summary.into_result()?;
+    retest::report(&answers, pace.device(), args.json)
 }
 
 impl Args {
@@ -221,6 +235,38 @@ impl Args {
         };
         let tables = chosen.into_iter().map(|table| Ok((table, filter.of(table)?))).collect::<Result<_>>()?;
         Ok(Selection { tables, recipe: self.recipe, seeds: self.seeds })
+    }
+
+    /// What the runs are made with.
+    fn runner<'a>(
+        &self,
+        plans: &'a TablePlans,
+        folders: &'a Folders,
+        pace: &'a Pace,
+        slots: Vec<Device>,
+        deadline: Option<Instant>,
+        mps: Option<&Mps>,
+    ) -> JobRunner<'a> {
+        JobRunner {
+            plans,
+            folders,
+            pace,
+            slots,
+            threads: self.threads.threads.map(Into::into),
+            environment: mps.map_or_else(Vec::new, Mps::environment),
+            deadline,
+            train: !self.eval_only,
+            search: self.search,
+            task: self.slurm.task,
+        }
+    }
+
+    /// `--mps`: the service, for as long as the runs are made.
+    fn start_mps(&self) -> Result<Option<Mps>> {
+        if self.mps && self.slots.device == Device::Cpu {
+            return Err(bad_input("--mps shares a GPU: leave it out with --device cpu"));
+        }
+        self.mps.then(Mps::start).transpose()
     }
 
     fn print(&self, views: &[TableView]) -> Result<()> {
@@ -262,9 +308,15 @@ impl Args {
     }
 
     /// `--slurm`: submits the jobs that are not done and that nobody is at.
-    fn submit(&self, jobs: Vec<Job>, plans: &TablePlans, folders: &Folders, results: &ResultsFolder) -> Result<()> {
+    fn submit(&self, jobs: Vec<Job>, plans: &TablePlans, folders: &Folders, results: &mut ResultsFolder) -> Result<()> {
         if self.eval_only || self.show {
             return Err(bad_input("--slurm trains and tests; --eval-only and --show are for one machine"));
+        }
+        if !self.dry_run {
+            // What tasks that were killed have left: leases, and records that no ledger has.
+            let claims = folders.claims_on_done(&jobs, &results.records);
+            LeaseWatch::clear(claims.into_iter().chain([lease_of(&folders.results)]))?;
+            results.update_all_ledgers(self.recipe)?;
         }
         let open = folders.open_jobs(jobs, &results.records)?;
         let campaigns: Vec<CampaignFolder> = open.iter().map(|job| folders.campaign(&job.name)).collect();

@@ -17,7 +17,7 @@ use crate::failure::{Result, bad_input};
 #[serde(deny_unknown_fields)]
 pub struct OwnKeys {
     /// The sets that every run is tested on, as `config:vars` or `FILE.toml:vars`.
-    #[serde(with = "as_texts")]
+    #[serde(default, with = "as_texts")]
     pub tests: Vec<TestSet>,
     /// The columns that are filled: names of the paper's columns.
     #[serde(default)]
@@ -40,6 +40,9 @@ pub struct OwnRun {
     /// With how many variables.
     #[serde(default = "one")]
     pub vars: u32,
+    /// The sets that it is tested on; those of the table if there are none.
+    #[serde(default, with = "as_texts")]
+    pub tests: Vec<TestSet>,
     /// Keys of the run's TOML that it changes, as in `set = { model.layers = 6, data.notation = "prefix" }`.
     #[serde(default)]
     pub set: toml::Table,
@@ -67,35 +70,42 @@ impl OwnKeys {
                 None => return wrong(format!("there is no column `{name}`; the ledgers in results/ show their names")),
             }
         }
-        let mut runs: Vec<(String, Keys)> = Vec::new();
+        let mut runs: Vec<(String, Keys, Vec<TestSet>)> = Vec::new();
         for run in &self.run {
             let plain = |c: char| c.is_ascii_alphanumeric() || "_.".contains(c);
             if run.name.is_empty() || !run.name.chars().all(plain) {
                 return wrong(format!("the run `{}` needs a name of letters, digits, `_` and `.`", run.name));
             }
-            if runs.iter().any(|(name, _)| *name == run.name) {
+            if runs.iter().any(|(name, ..)| *name == run.name) {
                 return wrong(format!("two runs have the name `{}`", run.name));
             }
-            runs.push((run.name.clone(), keys(run)?));
+            let mut tests = Vec::new();
+            for test in self.tests_of(run) {
+                let set = TestSet { config: key_of(&test.config)?, ..test.clone() };
+                if tests.contains(&set) {
+                    return wrong(format!("the set {set} stands twice in own.tests"));
+                }
+                tests.push(set);
+            }
+            runs.push((run.name.clone(), keys(run)?, tests));
         }
-        if runs.is_empty() || self.tests.is_empty() {
+        if runs.is_empty() || runs.iter().any(|(.., tests)| tests.is_empty()) {
             return wrong("it needs a [[own.run]] and a test set at least".into());
         }
-        let mut tests = Vec::new();
-        for test in &self.tests {
-            let set = TestSet { config: key_of(&test.config)?, ..test.clone() };
-            if tests.contains(&set) {
-                return wrong(format!("the set {set} stands twice in own.tests"));
-            }
-            tests.push(set);
-        }
-        Ok(OwnTable { name: name.to_owned(), runs, tests, columns, beam: self.beam })
+        Ok(OwnTable { name: name.to_owned(), runs, columns, beam: self.beam })
+    }
+
+    /// The sets that a run is tested on.
+    fn tests_of<'a>(&'a self, run: &'a OwnRun) -> &'a [TestSet] {
+        if run.tests.is_empty() { &self.tests } else { &run.tests }
     }
 
     /// What the table adds to the keys of all its runs: the guard against its own sets.
     pub fn guard(&self) -> Option<(String, String)> {
-        let own = self.tests.iter().filter(|test| is_space_file(&test.config));
-        let sets: Vec<String> = own.map(|test| format!("{:?}", test.to_string())).collect();
+        let all = self.tests.iter().chain(self.run.iter().flat_map(|run| &run.tests));
+        let own = all.filter(|test| is_space_file(&test.config)).map(|test| format!("{:?}", test.to_string()));
+        let sets: std::collections::BTreeSet<String> = own.collect();
+        let sets: Vec<String> = sets.into_iter().collect();
         (!sets.is_empty()).then(|| ("data.guard".to_owned(), format!("[{}]", sets.join(", "))))
     }
 }

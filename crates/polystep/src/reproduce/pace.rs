@@ -160,7 +160,7 @@ mod tests {
     /// The fastest complete run sets the pace. Of two runs at a time each takes twice as long; together they take no longer.
     #[test]
     fn runs_share_a_device() {
-        let plans = TablePlans::read(None).expect("the repository's plans are right");
+        let plans = TablePlans::read::<&std::path::Path>(&[]).expect("the repository's plans are right");
         let table = PaperTable::named("var1coarsefull").expect("a table");
         let device = Some(name(Device::Cpu, 2));
         let experiments: Vec<_> = table.needs(Recipe::Fast, 1).into_iter().map(|(_, need)| need.experiment).collect();

@@ -178,12 +178,14 @@ pub fn report(answers: &[Retested], device: &str, json: bool) -> Result<()> {
             answer.model.clone(),
             format!("{}:{}", answer.set.config, answer.set.vars),
             format!("{:.2}", answer.here.percent),
+            answer.here.of.to_string(),
             record(|p| format!("{:.2}", p.percent)),
+            record(|p| p.of.to_string()),
             record(|p| format!("{:.1} to {:.1}", p.lo, p.hi)),
             verdict.into(),
         ]
     });
-    let table = table(2, ["model", "tested on", "here", "record", "95 %", ""], rows);
+    let table = table(2, ["model", "tested on", "here", "n", "record", "n", "95 %", ""], rows);
     let text = format!("Tested again on {device}, full proofs in percent, beside the record:\n{table}");
     match json {
         true => note(&text),

@@ -1,7 +1,9 @@
 //! `--rows` picks rows of a table, by number (`1,4-6`) or by key (`config=large_coeff,notation=prefix`).
 //!
-//! Each number adds rows; without numbers all rows are taken. Each key then keeps only the rows with its value.
+//! Each number adds rows; without numbers all rows are taken. Each key then keeps only the rows with its value, or with one of its
+//! values if it stands several times (`config=large_coeff,config=no_backtrack`).
 
+use polystep_record::paper::KeyColumn;
 use polystep_study::tables::{PaperRow, PaperTable};
 
 use crate::failure::{Result, bad_input};
@@ -35,14 +37,15 @@ impl RowFilter {
 
     /// The rows of a table that match; an error if there are none.
     pub fn of<'t>(&self, table: &'t PaperTable) -> Result<Vec<&'t PaperRow>> {
-        let names: Vec<&str> = table.keys().collect();
+        let names: Vec<&str> = table.keys().map(KeyColumn::name).collect();
         if let Some((key, _)) = self.keys.iter().find(|(key, _)| !names.contains(&key.as_str())) {
             let names = names.join(", ");
             return Err(bad_input(format!("--rows: {} has no key `{key}`; its keys are {names}", table.name)));
         }
         let wanted = |row: &&PaperRow| {
             let number = self.numbers.is_empty() || self.numbers.iter().any(|(a, b)| (*a..=*b).contains(&row.number));
-            number && self.keys.iter().all(|(key, value)| row.text(key) == Some(value))
+            let has = |(key, value): &&(String, String)| row.text(key) == Some(value);
+            number && self.keys.iter().all(|(key, _)| self.keys.iter().filter(|(k, _)| k == key).any(|pair| has(&pair)))
         };
         let rows: Vec<&PaperRow> = table.rows.iter().filter(wanted).collect();
         if rows.is_empty() {
@@ -67,6 +70,7 @@ mod tests {
         assert_eq!(numbers("var1coarsefull", "config=large_coeff,notation=prefix"), [11, 12]);
         assert_eq!(numbers("var1coarsefull", "9-12, granularity=fine"), [10, 12]);
         assert_eq!(numbers("OODcoeff", "train_config=small_coeff"), [1, 2, 3]);
+        assert_eq!(numbers("var1coarsefull", "config=large_coeff,config=medium_coeff,notation=prefix"), [7, 8, 11, 12]);
     }
 
     #[test]

@@ -58,14 +58,15 @@ impl Search {
 mod tests {
     use super::*;
     use crate::reproduce::table_plan::TablePlans;
+    use polystep_record::paper::KeyColumn;
     use polystep_study::tables::{PaperTable, Recipe};
 
     #[test]
     fn every_tuned_row_can_be_searched() {
-        let plans = TablePlans::read(None).expect("the repository's plans are right");
+        let plans = TablePlans::read::<&Path>(&[]).expect("the repository's plans are right");
         let folders = Folders { runs: "runs".into(), results: "results".into(), models: None };
         for table in ["var1combo", "var1comboerrors"].into_iter().filter_map(PaperTable::named) {
-            for row in table.rows.iter().filter(|row| row.text("setting") == Some("tuned")) {
+            for row in table.rows.iter().filter(|row| row.key(KeyColumn::Setting) == Some("tuned")) {
                 for recipe in [Recipe::Fast, Recipe::Paper] {
                     let job = Job::new(row.needs(recipe, 1).remove(0).experiment, &plans);
                     let search = Search::new(&job, &folders).expect("a sweep");

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use polystep_core::Space;
 use polystep_core::collision::estimate;
+use polystep_record::paper::KeyColumn;
 use polystep_study::ledger::Ledger;
 use polystep_study::tables::{Kind, PaperRow, PaperTable, Recipe, TableView};
 
@@ -52,7 +53,7 @@ pub fn make_missing(
             if claim.is_none() || read()?.line_of(row).is_some() {
                 continue;
             }
-            let [config, vars] = ["config", "vars"].map(|key| row.text(key).unwrap_or_default());
+            let [config, vars] = [KeyColumn::Config, KeyColumn::Vars].map(|key| row.key(key).unwrap_or_default());
             let space = Space::named(config)?;
             let vars: usize = vars.parse().unwrap_or(1);
             let began = Instant::now();
@@ -69,7 +70,7 @@ pub fn make_missing(
                 key => row.text(key).unwrap_or_default().to_owned(),
             });
             let fields = fields.collect();
-            let _books = results.hold()?;
+            let _held = results.hold()?;
             let mut ledger = read()?;
             ledger.lines.push(fields);
             let place = |l: &Vec<String>| {

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use polystep_learn::config::RunConfig;
 use polystep_record::PaperSetting;
+use polystep_study::compare::flattened;
 use polystep_study::tables::{Experiment, PaperTable, Recipe};
 use serde::Deserialize;
 
@@ -146,8 +147,8 @@ impl TablePlan {
         all.extend(run.overrides());
         all.extend(self.own.as_ref().and_then(OwnKeys::guard));
         all.push(("data.seed".into(), seed.to_string()));
-        flatten("", self.changes(recipe), &mut all);
-        flatten("", &run.set, &mut all);
+        all.extend(assigned(self.changes(recipe)));
+        all.extend(assigned(&run.set));
         all
     }
 
@@ -185,13 +186,13 @@ pub struct TablePlans {
 }
 
 impl TablePlans {
-    /// The repository's plans; the file, if given, replaces one of them.
-    pub fn read(file: Option<&Path>) -> Result<TablePlans> {
+    /// The repository's plans. Each file replaces one of them, or adds a table of one's own.
+    pub fn read<P: AsRef<Path>>(files: &[P]) -> Result<TablePlans> {
         let mut all = Vec::new();
         for (name, text) in PLANS {
             all.push(TablePlan::parse(&format!("reproduce/{name}.toml"), text)?);
         }
-        if let Some(path) = file {
+        for path in files.iter().map(AsRef::as_ref) {
             let name = path.display().to_string();
             let mut plan = TablePlan::parse(&name, &read(path)?)?;
             match all.iter_mut().find(|p| p.table.name == plan.table.name) {
@@ -271,7 +272,7 @@ impl TablePlans {
             if let Some(run) = plan.own_run(experiment) {
                 return plan.own_overrides(run, experiment.recipe, experiment.seed);
             }
-            flatten("", plan.changes(experiment.recipe), &mut all);
+            all.extend(assigned(plan.changes(experiment.recipe)));
             let papers = plan.endpoint.papers_pairs && experiment.keys.is(PaperSetting::Endpoint);
             if let (true, Recipe::Fast, Some(pairs)) = (papers, experiment.recipe, papers_budget(experiment)) {
                 all.push(("train.examples".to_owned(), pairs.to_string()));
@@ -287,21 +288,15 @@ impl TablePlans {
     }
 }
 
+/// `{train: {examples: 5}}` as `train.examples = 5`.
+fn assigned(table: &toml::Table) -> impl Iterator<Item = (String, String)> {
+    flattened(table).into_iter().map(|(key, value)| (key, value.to_string()))
+}
+
 /// How many examples the paper's model was trained on.
 fn papers_budget(experiment: &Experiment) -> Option<u64> {
     let theirs = Experiment { recipe: Recipe::Paper, ..experiment.clone() };
     RunConfig::from_toml("", &theirs.overrides()).ok()?.train.examples
-}
-
-/// `{train: {examples: 5}}` as `train.examples = 5`.
-fn flatten(prefix: &str, table: &toml::Table, out: &mut Vec<(String, String)>) {
-    for (key, value) in table {
-        let key = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
-        match value {
-            toml::Value::Table(inner) => flatten(&key, inner, out),
-            value => out.push((key, value.to_string())),
-        }
-    }
 }
 
 #[cfg(test)]
@@ -310,7 +305,7 @@ mod tests {
     use polystep_study::tables::{Kind, NAMES};
 
     fn plans() -> TablePlans {
-        TablePlans::read(None).expect("the repository's plans are right")
+        TablePlans::read::<&Path>(&[]).expect("the repository's plans are right")
     }
 
     #[test]
@@ -385,7 +380,7 @@ mod tests {
         let read = |text: &str| {
             let file = tempfile::NamedTempFile::new().expect("a file");
             std::fs::write(file.path(), text).expect("written");
-            TablePlans::read(Some(file.path())).err().map(|e| format!("{e:?}")).unwrap_or_default()
+            TablePlans::read(&[file.path()]).err().map(|e| format!("{e:?}")).unwrap_or_default()
         };
         assert!(read("[table]\nname = \"var1coarse\"\norder = 1\n[costs]\n").contains("line 4: unknown field `costs`"));
         let cost =

@@ -16,7 +16,7 @@ use anyhow::Context;
 use clap::Args as ClapArgs;
 use polystep_learn::sweep::{Sweep, TrialFolder, TrialState, ranking};
 use polystep_record::folder::lease_of;
-use polystep_record::{CampaignFolder, LeaseHolder};
+use polystep_record::{CampaignFolder, LeaseHolder, LeaseWatch};
 
 use crate::args::{StopArgs, ThreadArgs, at_least_one, deadline, positive_minutes};
 use crate::board::Board;
@@ -39,7 +39,10 @@ Examples:
 
 Give the same command again to continue. Several commands may share a folder, on several machines
 too: each takes trials that no other is at (docs/cluster.md). The test set is not used; test the
-best trial with polystep eval.";
+best trial with polystep eval.
+
+Exit codes: 0, nothing failed; trials that have not ended are counted, with the command that goes
+on. 1, something failed. 130, stopped by a signal, everything saved.";
 
 /// Flags of `polystep sweep`.
 #[derive(ClapArgs, Debug)]
@@ -57,7 +60,7 @@ pub struct Args {
     /// Stop after M minutes, with a checkpoint of the running trial
     #[arg(long, value_name = "M", value_parser = positive_minutes)]
     minutes: Option<f64>,
-    /// Print the combinations that are tried, what became of them and who is at which, and do nothing
+    /// List the trials: their values, what became of them, and which process is at work on them
     #[arg(long)]
     list: bool,
     /// With --slurm: print the script, and do nothing
@@ -110,6 +113,8 @@ pub fn run(args: Args) -> Result<()> {
         }
         slots => args.at_a_time(&sweep, &out, slots, deadline)?,
     };
+    // A process that was killed right after a trial has not written it.
+    show::write_csv(&sweep, &out)?;
     let rows = ranking(&sweep, &out)?;
     if args.json {
         say!("{:#}", show::as_json(&sweep, &out, &rows, trials.len()))?;
@@ -151,7 +156,7 @@ impl Args {
                 args.push("--task".into());
                 let threads = self.threads.threads.map(Into::into);
                 scope.spawn(move || {
-                    let child = Child { name: trial_of, args, device, threads, log: &log, deadline };
+                    let child = Child { name: trial_of, args, device, threads, environment: &[], log: &log, deadline };
                     Ok((child.run(board)?, log))
                 })
             };
@@ -204,12 +209,19 @@ impl Args {
         if !self.dry_run {
             sweep.keep(out)?;
         }
-        let mut open = Vec::new();
+        let (mut open, mut over) = (Vec::new(), Vec::new());
         for trial in sweep.trials() {
             let folder = TrialFolder::new(out, trial);
-            if !folder.state()?.is_some_and(TrialState::over) {
+            if folder.state()?.is_some_and(TrialState::over) {
+                over.push(lease_of(folder.path()));
+            } else {
                 open.push(folder);
             }
+        }
+        if !self.dry_run {
+            // What tasks that were killed have left: leases, and trials that are not in the ranking.
+            LeaseWatch::clear(over)?;
+            show::write_csv(sweep, out)?;
         }
         let left = slurm::unclaimed(open, |folder| lease_of(folder.path()), self.dry_run)?;
         if !self.dry_run {

@@ -1,10 +1,11 @@
-//! What `sweep` prints and writes about its trials: the list, who is at which trial, the ranking.
+//! What `sweep` prints and writes about its trials: the list, which process is at which trial, the ranking.
 
 use std::io::Write as _;
 use std::path::Path;
 
 use polystep_learn::sweep::{RankedTrial, Sweep, Trial, TrialFolder, TrialState, csv, ranking};
-use polystep_record::folder::lease_of;
+use polystep_learn::train::RunSetup;
+use polystep_record::folder::{lease_of, read_text};
 use polystep_record::{CampaignFolder, Lease, LeaseHolder, utc};
 use serde_json::{Map, Value, json};
 
@@ -12,7 +13,7 @@ use crate::failure::Result;
 use crate::output::OutputStream;
 use crate::{say, table};
 
-/// `--list`: the trials; once the sweep has begun, also what became of them and who is at which.
+/// `--list`: the trials; once the sweep has begun, also what became of them and which process is at work on them.
 pub fn list(sweep: &Sweep, out: &Path, json: bool) -> Result<()> {
     let trials = sweep.trials();
     let mut rows = Vec::new();
@@ -60,12 +61,16 @@ fn grid(sweep: &Sweep, trial: &Trial) -> Map<String, Value> {
     keys.zip(trial.values.iter().map(|value| json!(value))).collect()
 }
 
-/// Writes the ranking. Of two processes the second sees what the first has seen.
+/// Writes the ranking, if it is not written yet. Of two processes the second sees what the first has seen.
 pub fn write_csv(sweep: &Sweep, out: &Path) -> Result<()> {
     let _lease = Lease::wait(&lease_of(out))?;
-    let rows = ranking(sweep, out)?;
-    let mut file = OutputStream::create(Some(&out.join("sweep.csv")))?;
-    file.write_all(csv(sweep, &rows).as_bytes())?;
+    let (path, rows) = (out.join("sweep.csv"), ranking(sweep, out)?);
+    let (old, new) = (read_text(&path)?, csv(sweep, &rows));
+    if old.as_ref() == Some(&new) || old.is_none() && rows.is_empty() {
+        return Ok(());
+    }
+    let mut file = OutputStream::create(Some(&path))?;
+    file.write_all(new.as_bytes())?;
     file.finish()
 }
 
@@ -77,26 +82,35 @@ fn best<'a, 'b>(rows: &'b [RankedTrial<'a>]) -> Option<&'b RankedTrial<'a>> {
 /// Prints the ranking.
 pub fn print(sweep: &Sweep, out: &Path, rows: &[RankedTrial<'_>]) -> Result<()> {
     let percent = |share: Option<f64>| share.map_or("-".into(), |s| format!("{:.2}", 100.0 * s));
-    let cells = rows.iter().enumerate().map(|(i, row)| {
+    let valid = rows.iter().map(|row| valid(row.trial)).collect::<Result<Vec<_>>>()?;
+    let cells = rows.iter().zip(valid).enumerate().map(|(i, (row, (proofs, steps)))| {
         [
             (i + 1).to_string(),
             row.trial.name.clone(),
             row.state.name().into(),
             percent(row.best.map(|b| b.full_proof)),
+            proofs.to_string(),
             percent(row.best.map(|b| b.stepwise)),
+            steps.to_string(),
             row.best.map_or("-".into(), |b| format!("{:.4}", b.loss)),
             row.examples.to_string(),
             format!("{:.0}", row.seconds),
         ]
     });
     let name = format!("number-{}", sweep.keys().join("-"));
-    let header = ["", &name, "state", "valid full proof", "stepwise", "loss", "examples", "seconds"];
+    let header = ["", &name, "state", "valid full proof", "n", "stepwise", "n", "loss", "examples", "seconds"];
     say!("{}", table::table(3, header, cells))?;
     if let Some(best) = best(rows) {
         say!("best on the validation set: {}", best.trial.name)?;
         say!("test it with: polystep eval {}", out.join(&best.trial.name).display())?;
     }
     Ok(())
+}
+
+/// Proofs and steps of the set that a trial is validated on.
+fn valid(trial: &Trial) -> Result<(usize, usize)> {
+    let set = RunSetup::validation_set(&trial.config)?;
+    Ok((set.proofs, set.steps.len()))
 }
 
 /// The ranking as JSON.

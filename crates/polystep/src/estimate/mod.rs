@@ -1,4 +1,7 @@
-//! `polystep estimate`: how large a problem space is, by the paper's collision estimate, with the paper's number beside ours.
+//! `polystep estimate`: how large a problem space is, by the paper's collision estimate, with the paper's number beside ours; and how
+//! much of it training must not see.
+
+mod refused;
 
 use std::sync::{Mutex, PoisonError};
 
@@ -20,6 +23,7 @@ Examples:
   polystep estimate --config large_coeff
   polystep estimate --config all --vars 1,2                  (the paper's table, 24 numbers)
   polystep estimate --config small_coeff --retry polynomial --json
+  polystep estimate --config all --vars 1,2 --refused        (what each data.guard refuses)
 
 Two sets S1 and S2 are drawn. If all members were equally likely, they would share |S1|*|S2|/X
 members of a space of size X. The estimate is |S1|*|S2| / |S1 and S2| over distinct members. It
@@ -41,6 +45,9 @@ pub struct Args {
     /// Polynomials per draw, up to a billion (32 bytes of memory each); the paper's tables use 5 million
     #[arg(long, value_name = "N", default_value_t = PAPER_DRAWS, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     draws: u64,
+    /// Measure something else: the share of training polynomials that each guard (data.guard = own, all, long) refuses
+    #[arg(long)]
+    refused: bool,
     /// The seed
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -110,6 +117,9 @@ impl<'a> Line<'a> {
 pub fn run(args: Args) -> Result<()> {
     args.threads.start()?;
     let spaces = spaces(&args.space)?;
+    if args.refused {
+        return refused::print(&spaces, &args.vars, args.draws, args.seed, args.json);
+    }
     let mut rows = Vec::new();
     for &vars in &args.vars {
         for space in &spaces {
