@@ -116,7 +116,7 @@ class Place:
     def submit(self, command, *flags):
         """Submits what is left; gives the number of the job, or none if nothing was."""
         said = self.run(*command, "--slurm", *flags)
-        return said.split("submitted as job ")[1].split(",")[0] if "submitted" in said else None
+        return said.split("submitted as job ")[1].split(",")[0] if "submitted as job " in said else None
 
     def results(self, name):
         """Ledgers and ranking without their times."""
